@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reading a struct lc_call: arguments by name, addresses of rows, and preconditions in words (ERR-1).
+ *
+ * Every function that checks returns LC_OK, or writes "argument: value: rule (CLAUSE)" to call->msg and returns LC_BAD_ARG. */
+#ifndef REF_ARGS_H
+#define REF_ARGS_H
+
+#include "ops.h"
+
+int arg_refuse(const struct lc_call *call, const char *argument, const char *clause, const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 4, 5)))
+#endif
+    ;
+const struct lc_tensor *arg_tensor(const struct lc_call *call, const char *name); /* NULL: not listed */
+int64_t arg_int(const struct lc_call *call, const char *name, int64_t otherwise);
+double arg_real(const struct lc_call *call, const char *name, double otherwise);
+
+/* Rows of a tensor seen as (batch, m, cols): element offset of row `row` = b * m + i from element 0. */
+int64_t arg_row(const struct lc_tensor *t, int64_t row);
+void arg_dims(const struct lc_tensor *t, int64_t *batch, int64_t *m, int64_t *cols);
+
+int arg_is_view(const struct lc_call *call, const struct lc_tensor *t, const char *clause); /* data, rank, shape, strides sane */
+int arg_dtype(const struct lc_call *call, const struct lc_tensor *t, const char *clause, unsigned dtype_mask);
+int arg_same_shape(const struct lc_call *call, const struct lc_tensor *t, const struct lc_tensor *as, const char *clause);
+int arg_contiguous(const struct lc_call *call, const struct lc_tensor *t, const char *clause);
+
+/* DET-4, RMS-2: no output shares a byte with any other tensor of the list. in and out may hold NULLs; alias_ok[0] and
+ * alias_ok[1], if given, may be the same storage. */
+int arg_no_overlap(const struct lc_call *call, const struct lc_tensor *const *in, int n_in,
+                   const struct lc_tensor *const *out, int n_out, const struct lc_tensor *const alias_ok[2],
+                   const char *clause);
+
+/* SF-0..SF-4 (ref/sf.c): reads the switches, checks sf and extra_sf against x of shape (batch, m, d). */
+int arg_sf(const struct lc_call *call, int64_t batch, int64_t m, int64_t d, bool has_batch, const struct lc_tensor *sf,
+           const struct lc_tensor *extra_sf, struct sf_args *out);
+
+/* The byte of group g of row `row` in sf resp. extra_sf, from its data pointer (SF-1..SF-4). One scale is a byte (UE8M0) in
+ * the packed layouts, else an f32. */
+int64_t sf_place(const struct sf_args *s, const struct lc_tensor *sf, int64_t batch, int64_t m, int64_t row, int64_t g);
+int64_t sf_extra_place(const struct sf_args *s, const struct lc_tensor *extra_sf, int64_t row, int64_t g);
+int64_t sf_storage(const struct sf_args *s, int64_t batch, int64_t m); /* bytes of sf's storage, SF-3 padding included */
+
+#endif

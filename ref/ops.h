@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Every operator's face: arguments as checked, and the reference of one row.
+ *
+ *   ref_X_check  reads a struct lc_call into the operator's arguments and checks every precondition (ERR-1). Our own kernels
+ *                call it too, so that all refuse alike. No memory behind a tensor is touched.
+ *   ref_X_row    computes one row (token): for every output element the nominal value and the hull of what is admissible.
+ */
+#ifndef REF_OPS_H
+#define REF_OPS_H
+
+#include "iv.h"
+#include "layercheck.h"
+
+enum { REF_MAX_TENSORS = 12 };
+
+/* One row as a kernel left it: code[tensor][col]; NULL where there is none (goldens are made without a kernel). */
+struct ref_got {
+    const uint32_t *code[REF_MAX_TENSORS];
+};
+
+/* One row as it should be. The caller provides at[t] and free[t], cols long, for the outputs of the call; and y, d long. */
+struct ref_want {
+    struct iv *at[REF_MAX_TENSORS];
+    uint8_t *free[REF_MAX_TENSORS]; /* 1: unspecified, not judged */
+    struct iv *y;                   /* the value before the output rounding; scratch, kept for goldens */
+    const struct iv *given_y;       /* not NULL: an oracle's y stands for the reference's own */
+    int64_t ambiguous;              /* internal roundings that could go two ways: counted for the vacuity alarm */
+    int64_t two_scale;              /* groups with two legal scales: likewise */
+};
+
+/* Scale factors, SF-0: (col, packed) = (0,0) SF-1, (0,1) SF-2, (1,1) SF-3, (1,0) col-f32; block_m > 0: with SF-4 beside. */
+struct sf_args {
+    int64_t group, groups; /* channels per scale, scales per row (d_s) */
+    bool round, col, packed;
+    int64_t block_m; /* SF-4 (utccp); 0: none */
+};
+
+enum { CAST_X, CAST_OUT, CAST_SF, CAST_EXTRA_SF, CAST_TENSORS };
+struct cast_args {
+    int64_t batch, m, d; /* x is (batch, m, d); absent dimensions count 1 */
+    const struct lc_tensor *t[CAST_TENSORS];
+    struct sf_args sf;
+};
+
+enum { RMS_X, RMS_RESIDUAL, RMS_WEIGHT, RMS_OUT, RMS_BF16, RMS_RESIDUAL_OUT, RMS_SF, RMS_EXTRA_SF, RMS_TENSORS };
+struct rmsnorm_args {
+    int64_t batch, m, d;
+    const struct lc_tensor *t[RMS_TENSORS]; /* NULL where switched off (RMS-11) */
+    bool cast;                              /* out is E4M3 with scales */
+    double eps, out_scale;                  /* f32 values */
+    struct sf_args sf;
+};
+
+union op_args {
+    struct cast_args cast;
+    struct rmsnorm_args rmsnorm;
+};
+
+int ref_cast_check(const struct lc_call *call, union op_args *out);
+void ref_cast_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+int ref_rmsnorm_check(const struct lc_call *call, union op_args *out);
+void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+
+/* CAST-1..8 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators.
+ * got_q, got_sf: the row's codes as a kernel returned them, or NULL. */
+void ref_cast_groups(const struct sf_args *s, enum lc_dtype x_fmt, int64_t d, const struct iv *x, const uint32_t *got_sf,
+                     struct iv *q, uint8_t *q_free, struct iv *sf, uint8_t *sf_free, struct ref_want *count);
+
+#endif
