@@ -8,7 +8,7 @@
 
 #include "../ref/ops.h"
 
-enum { MAX_AXES = 32, MAX_TENSORS = REF_MAX_TENSORS, MAX_SCALARS = 16, MAX_VALUES = 24, MAX_ID = 640 };
+enum { MAX_AXES = 32, MAX_TENSORS = REF_MAX_TENSORS, MAX_SCALARS = 16, MAX_VALUES = 64, MAX_ID = 640 };
 
 /* ---- cases ---- */
 enum axis_kind {
@@ -77,7 +77,7 @@ struct fill {
     unsigned may_be;
 };
 struct bad { /* a violated precondition; one row of the refusal table */
-    const char *name, *argument, *clause;
+    const char *name, *argument, *clause, *value; /* what the message must name (ERR-1) */
     void (*spoil)(struct call *c); /* changes tensors or scalars of a good call */
 };
 
@@ -94,6 +94,7 @@ struct op {
     /* Slots and scalars of a settled case. */
     void (*build)(struct call *c);
     int (*check)(const struct lc_call *call, union op_args *args); /* ref_X_check */
+    const struct lc_tensor *const *(*tensors_of)(const union op_args *args); /* by index; NULL: takes no part */
     int64_t (*rows)(const union op_args *args);                    /* units of judging: rows, tokens */
     int64_t (*cols)(const union op_args *args, int tensor);        /* judged elements of one row; inputs too */
     /* Byte of element (row, col) from the tensor's data pointer; < 0: the row owns nothing there. */
@@ -101,6 +102,8 @@ struct op {
     void (*ref)(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 };
 
+/* The tensor as op->check read it; NULL: takes no part. */
+const struct lc_tensor *op_tensor(const struct op *op, const union op_args *args, int tensor);
 extern const struct op *const all_ops[]; /* ends at NULL; made from op_names in meson.build */
 const struct op *op_find(const char *name);
 
@@ -124,5 +127,10 @@ double get(const struct call *c, int slot, int64_t row, int64_t col);    /* from
 uint32_t draw_bits(const struct call *c, int slot, int64_t index);
 double draw_uniform(const struct call *c, int slot, int64_t index);  /* [0, 1), 2^-32 steps */
 double draw_normal(const struct call *c, int slot, int64_t index);   /* mean 0, variance 1: the sum of 8 uniforms, no libm */
+
+double draw_log(const struct call *c, int slot, int64_t index, int lo, int hi); /* any sign, exponent lo..hi-1, uniform */
+
+uint32_t code_at(enum lc_dtype f, const uint8_t *p); /* one element in memory, any alignment */
+void code_to(enum lc_dtype f, uint8_t *p, uint32_t code);
 
 #endif

@@ -13,6 +13,7 @@ int arg_refuse(const struct lc_call *call, const char *argument, const char *cla
 #endif
     ;
 const struct lc_tensor *arg_tensor(const struct lc_call *call, const char *name); /* NULL: not listed */
+int arg_switch(const struct lc_call *call, const char *name, bool otherwise, const char *clause, bool *out); /* 0 or 1 */
 int64_t arg_int(const struct lc_call *call, const char *name, int64_t otherwise);
 double arg_real(const struct lc_call *call, const char *name, double otherwise);
 
@@ -23,6 +24,8 @@ void arg_dims(const struct lc_tensor *t, int64_t *batch, int64_t *m, int64_t *co
 int arg_is_view(const struct lc_call *call, const struct lc_tensor *t, const char *clause); /* data, rank, shape, strides sane */
 int arg_dtype(const struct lc_call *call, const struct lc_tensor *t, const char *clause, unsigned dtype_mask);
 int arg_same_shape(const struct lc_call *call, const struct lc_tensor *t, const struct lc_tensor *as, const char *clause);
+int arg_strides(const struct lc_call *call, const struct lc_tensor *t, const int64_t *stride, bool size_1_too,
+                const char *clause);
 int arg_contiguous(const struct lc_call *call, const struct lc_tensor *t, const char *clause);
 
 /* DET-4, RMS-2: no output shares a byte with any other tensor of the list. in and out may hold NULLs; alias_ok[0] and
@@ -40,5 +43,8 @@ int arg_sf(const struct lc_call *call, int64_t batch, int64_t m, int64_t d, bool
 int64_t sf_place(const struct sf_args *s, const struct lc_tensor *sf, int64_t batch, int64_t m, int64_t row, int64_t g);
 int64_t sf_extra_place(const struct sf_args *s, const struct lc_tensor *extra_sf, int64_t row, int64_t g);
 int64_t sf_storage(const struct sf_args *s, int64_t batch, int64_t m); /* bytes of sf's storage, SF-3 padding included */
+/* The same tensors with the rows that only their storage has, for arg_no_overlap. */
+struct lc_tensor sf_whole(const struct sf_args *s, const struct lc_tensor *sf);
+struct lc_tensor sf_extra_whole(const struct sf_args *s, const struct lc_tensor *extra_sf);
 
 #endif

@@ -40,14 +40,14 @@ double rn_f32_div(double a, double b);  /* fl(a / b) for f32 a, b: one rounding 
 double rn_f32_rsqrt(double a);          /* fl(1 / sqrt(a)) for f32 a: one rounding of the real number (RMS-4) */
 int ceil_log2(double v);                /* the exact ceil(log2(v)), finite v > 0 (CAST-4) */
 
-/* Exact sum of doubles, each finite and a multiple of 2^-400, |sum| < 2^400, at most 2^30 of them. */
+/* Exact sum of doubles, each finite, below 2^400 and a multiple of 2^-400; at most 2^30 of them. An exact zero is +0. */
 struct acc {
     int64_t limb[28]; /* base 2^32, limb[0] counts 2^-400; carries are put off */
 };
 void acc_clear(struct acc *a);
 void acc_add(struct acc *a, double v);
 double acc_round(const struct acc *a, enum lc_dtype f);                   /* RN(sum), f = LC_F32 or LC_BF16 */
-double acc_mean_f32(const struct acc *a, int64_t n);                      /* fl(sum / n), ONE rounding, n >= 1 */
+double acc_mean_f32(const struct acc *a, int64_t n);                      /* fl(sum / n), ONE rounding, 1 <= n < 2^32 */
 double acc_double(const struct acc *a);                                   /* sum rounded once to double */
 
 #endif

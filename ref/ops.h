@@ -51,6 +51,11 @@ struct rmsnorm_args {
     struct sf_args sf;
 };
 
+/* Radius of y's hull over u|v|, u = 2^-24. Against the real number y is within 15.5u: RMS-3 gives 8u on s and half of that on
+ * y, the root of fl(s + eps) 0.5u, RMS-4 4u, three f32 products 3u, and the second order; the nominal v has an s and an rstd
+ * rounded to f32, which adds up to 2u. Proved by tests/bounds/rmsnorm.g. */
+#define REF_RMSNORM_K 18.0
+
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The device table of device.h on the CUDA runtime. */
+#include "device.h"
+
+#include <cuda_runtime.h>
+#include <stdio.h>
+
+#if defined(__GNUC__)
+#define DEVICE_EXPORT __attribute__((visibility("default")))
+#else
+#define DEVICE_EXPORT
+#endif
+
+static thread_local char words[256];
+
+static int report(cudaError_t e, const char *what)
+{
+    if (e == cudaSuccess)
+        return 0;
+    cudaGetLastError(); /* told once here; a sticky one comes back by itself */
+    snprintf(words, sizeof words, "%s: %s (%s)", what, cudaGetErrorString(e), cudaGetErrorName(e));
+    return (int)e;
+}
+
+static int device_count(void)
+{
+    int n = 0;
+    const cudaError_t e = cudaGetDeviceCount(&n);
+    if (report(e, "cudaGetDeviceCount") == 0)
+        return n;
+    return e == cudaErrorNoDevice || e == cudaErrorInsufficientDriver ? 0 : -1;
+}
+
+static int device_open(int ordinal, char *name, size_t name_size)
+{
+    struct cudaDeviceProp prop;
+    int e = report(cudaSetDevice(ordinal), "cudaSetDevice");
+    if (e == 0)
+        e = report(cudaFree(nullptr), "cudaFree"); /* makes the context */
+    if (e == 0)
+        e = report(cudaGetDeviceProperties(&prop, ordinal), "cudaGetDeviceProperties");
+    if (e == 0 && name != nullptr && name_size > 0)
+        snprintf(name, name_size, "%s", prop.name);
+    return e;
+}
+
+static void *device_alloc(size_t bytes)
+{
+    void *p = nullptr;
+    return report(cudaMalloc(&p, bytes > 0 ? bytes : 1), "cudaMalloc") == 0 ? p : nullptr;
+}
+
+static int device_free(void *p) { return report(cudaFree(p), "cudaFree"); }
+
+/* The legacy stream waits for every stream of stream_create and they for it; a copy from pageable memory or a fill may still
+ * run when its call returns. */
+static int finish(cudaError_t e, const char *what)
+{
+    const int first = report(e, what);
+    return first != 0 ? first : report(cudaStreamSynchronize(cudaStreamLegacy), what);
+}
+
+static int device_upload(void *dst, const void *src, size_t n)
+{
+    return finish(cudaMemcpy(dst, src, n, cudaMemcpyHostToDevice), "upload");
+}
+
+static int device_download(void *dst, const void *src, size_t n)
+{
+    return finish(cudaMemcpy(dst, src, n, cudaMemcpyDeviceToHost), "download");
+}
+
+static int device_fill(void *dst, int byte, size_t n) { return finish(cudaMemset(dst, byte, n), "fill"); }
+
+static void *device_stream_create(void)
+{
+    cudaStream_t s = nullptr;
+    return report(cudaStreamCreate(&s), "cudaStreamCreate") == 0 ? (void *)s : nullptr;
+}
+
+static int device_stream_sync(void *stream)
+{
+    return report(cudaStreamSynchronize((cudaStream_t)stream), "cudaStreamSynchronize");
+}
+
+static void *device_event_create(void)
+{
+    cudaEvent_t ev = nullptr;
+    return report(cudaEventCreate(&ev), "cudaEventCreate") == 0 ? (void *)ev : nullptr;
+}
+
+static int device_event_record(void *ev, void *stream)
+{
+    return report(cudaEventRecord((cudaEvent_t)ev, (cudaStream_t)stream), "cudaEventRecord");
+}
+
+static double device_event_ms(void *start, void *stop)
+{
+    float ms = 0.0f;
+    if (report(cudaEventSynchronize((cudaEvent_t)stop), "cudaEventSynchronize") != 0 ||
+        report(cudaEventElapsedTime(&ms, (cudaEvent_t)start, (cudaEvent_t)stop), "cudaEventElapsedTime") != 0)
+        return -1.0;
+    return (double)ms;
+}
+
+static const char *device_last_error(void) { return words; }
+
+/* A name as a JSON string's inside: printable ASCII but for the two characters that end or escape it. */
+static void json_text(char *out, size_t size, const char *in)
+{
+    size_t n = 0;
+    for (; *in != '\0' && n + 1 < size; in++)
+        if (*in >= ' ' && *in <= '~' && *in != '"' && *in != '\\')
+            out[n++] = *in;
+    out[n] = '\0';
+}
+
+static int device_info(int ordinal, char *json, size_t size)
+{
+    struct cudaDeviceProp prop;
+    int driver = 0, runtime = 0, e = report(cudaGetDeviceProperties(&prop, ordinal), "cudaGetDeviceProperties");
+    if (e == 0)
+        e = report(cudaDriverGetVersion(&driver), "cudaDriverGetVersion");
+    if (e == 0)
+        e = report(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
+    if (e != 0)
+        return e;
+    char name[sizeof prop.name];
+    json_text(name, sizeof name, prop.name);
+    const int n = snprintf(json, size,
+                           "{\"name\": \"%s\", \"driver\": %d, \"runtime\": %d, \"sm_count\": %d, "
+                           "\"compute_capability\": \"%d.%d\", \"l2_bytes\": %d, \"memory_bytes\": %zu}",
+                           name, driver, runtime, prop.multiProcessorCount, prop.major, prop.minor, prop.l2CacheSize,
+                           prop.totalGlobalMem);
+    return n >= 0 && (size_t)n < size ? 0 : report(cudaErrorInvalidValue, "info: buffer too small");
+}
+
+extern "C" DEVICE_EXPORT const struct lc_device *lc_device_v1(void)
+{
+    static const struct lc_device table = {
+        LC_DEVICE_ABI,        device_count,       device_open,         device_alloc,        device_free,
+        device_upload,        device_download,    device_fill,         device_stream_create, device_stream_sync,
+        device_event_create,  device_event_record, device_event_ms,    device_last_error,   device_info,
+    };
+    return &table;
+}

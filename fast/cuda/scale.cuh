@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The E4M3 cast of a vector a lane: scales (CAST-2..5), codes, and the layouts of scales (SF-1..SF-4). */
+#ifndef FAST_SCALE_CUH
+#define FAST_SCALE_CUH
+
+#include "common.cuh"
+
+/* CAST-5: eight codes of v * mul; the product is exact where mul is a power of two, else its own f32 rounding. */
+static __device__ __forceinline__ uint2 fast_codes(const float v[8], float mul)
+{
+    uint32_t q[4];
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        q[j] = fast_e4m3_pair(__fmul_rn(v[2 * j], mul), __fmul_rn(v[2 * j + 1], mul));
+    return make_uint2(q[0] | q[1] << 16, q[2] | q[3] << 16);
+}
+
+/* CAST-4 as an integer: ceil(log2(amax / 448)) + 127. 448 is 1.75 * 2^8, so the exponent of amax falls by 8, and by one less
+ * if its significand is above 1.75. The same for every amax >= fl(1e-4) as rounding fl(amax / 448) up; Inf gives 247. */
+static __host__ __device__ inline uint32_t fast_ue8m0(uint32_t amax_bits) { return ((amax_bits + 0x1fffffu) >> 23) - 8u; }
+
+struct fast_scale {
+    uint32_t bits; /* sf as f32; its UE8M0 byte is bits >> 23 */
+    float mul;     /* what an element is multiplied by */
+};
+
+static __device__ __forceinline__ struct fast_scale fast_scale_of(float amax, bool round)
+{
+    struct fast_scale s;
+    amax = fmaxf(amax, 1e-4f); /* CAST-2 */
+    if (round) {
+        const uint32_t byte = fast_ue8m0(__float_as_uint(amax));
+        s.bits = byte << 23;
+        s.mul = __uint_as_float((254u - byte) << 23); /* byte 105..247: a normal number */
+    } else {
+        s.bits = __float_as_uint(__fdiv_rn(amax, 448.0f)); /* CAST-3 */
+        s.mul = __fdiv_rn(448.0f, amax);                   /* CAST-5 */
+    }
+    return s;
+}
+
+/* max |v|; a NaN is passed over (CAST-7 leaves the scale open then). Exact, so its order is free. */
+static __device__ __forceinline__ float fast_amax(const float v[8])
+{
+    const float a = fmaxf(fmaxf(fabsf(v[0]), fabsf(v[1])), fmaxf(fabsf(v[2]), fabsf(v[3])));
+    const float b = fmaxf(fmaxf(fabsf(v[4]), fabsf(v[5])), fmaxf(fabsf(v[6]), fabsf(v[7])));
+    return fmaxf(a, b);
+}
+
+/* ---- layouts ---- */
+
+/* All layouts are one address rule: 4-byte unit u of a row is at `first + u * step`. A unit is an f32 scale, or a word of four
+ * UE8M0 bytes where packed. */
+struct fast_sf {
+    char *sf, *extra;
+    int64_t units, m_pad, extra_rows, block_pad;
+    struct fast_div block_m;
+    int32_t group, log2_group; /* log2_group < 0: the row is one group, of a size that lanes do not divide */
+    bool round, packed, col;
+};
+
+/* Address of a row's unit 0, and how to go on, both in bytes. */
+struct fast_place {
+    char *first;
+    int64_t step;
+};
+
+static __device__ __forceinline__ struct fast_place fast_sf_place(const struct fast_sf &s, const struct fast_at &at)
+{
+    if (s.col) /* SF-3, col-f32 */
+        return {s.sf + 4 * ((int64_t)at.b * s.units * s.m_pad + (int64_t)at.i), 4 * s.m_pad};
+    return {s.sf + 4 * (int64_t)at.row * s.units, 4}; /* SF-1, SF-2 */
+}
+
+static __device__ __forceinline__ struct fast_place fast_extra_place(const struct fast_sf &s, const struct fast_at &at)
+{
+    const uint32_t block = fast_divide(at.i, s.block_m), i = at.i - block * s.block_m.by; /* SF-4 */
+    const int64_t unit = (int64_t)block * s.block_pad + (int64_t)((i & ~127u) + (i & 31u) * 4u + (i >> 5 & 3u));
+    return {s.extra + 4 * unit, 4 * s.extra_rows};
+}
+
+/* Codes and scale of one vector a lane. GROUP 32: groups of 32 and round_sf, known at compile time; FAST_ANY_GROUP: 16, 32, 64,
+ * 128, as s says. All 32 lanes call this; those beyond the row hold zeros. */
+template <int GROUP>
+static __device__ __forceinline__ uint2 fast_cast_vector(const struct fast_sf &s, const float v[8], uint32_t *bits)
+{
+    const int lanes = GROUP == 32 ? 4 : 1 << (s.log2_group - 3);
+    float amax = fast_amax(v);
+#pragma unroll
+    for (int o = 1; o < (GROUP == 32 ? 4 : 16); o <<= 1)
+        if (o < lanes)
+            amax = fmaxf(amax, __shfl_xor_sync(FAST_WARP, amax, o));
+    const struct fast_scale f = fast_scale_of(amax, GROUP == 32 || s.round);
+    *bits = f.bits;
+    return fast_codes(v, f.mul);
+}
+
+/* Stores the scales of a lane's K vectors, vector k at column c[k] of row at(k). bits[k] is the same in all lanes of a group:
+ * four groups' bytes meet in one lane by two shuffles, so that a packed layout costs one 4-byte store a word. All 32 lanes
+ * call this, once for all K, as the layout is asked for but once then. */
+template <int GROUP, int K, class AT, typename COLUMN>
+static __device__ __forceinline__ void fast_put_scales(const struct fast_sf &s, AT at, const COLUMN *c, COLUMN d,
+                                                       const uint32_t *bits)
+{
+    const int shift = GROUP == 32 ? 5 : s.log2_group;
+    const int lane = (int)threadIdx.x & 31, lanes = 1 << (shift - 3);
+    if ((s.packed || s.extra != nullptr) && shift < 7) {
+        uint32_t word[K];
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            word[k] = (bits[k] >> 23) << ((lane >> (shift - 3) & 3) * 8);
+            word[k] |= __shfl_xor_sync(FAST_WARP, word[k], lanes);
+            word[k] |= __shfl_xor_sync(FAST_WARP, word[k], 2 * lanes);
+        }
+        if ((lane & (4 * lanes - 1)) == 0) {
+#pragma unroll
+            for (int k = 0; k < K; k++) {
+                if (s.packed && c[k] < d) {
+                    const struct fast_place p = fast_sf_place(s, at(k));
+                    *(uint32_t *)(p.first + (int64_t)(c[k] >> (shift + 2)) * p.step) = word[k];
+                }
+            }
+#pragma unroll
+            for (int k = 0; k < K; k++) {
+                if (s.extra != nullptr && c[k] < d) {
+                    const struct fast_place p = fast_extra_place(s, at(k));
+                    *(uint32_t *)(p.first + (int64_t)(c[k] >> (shift + 2)) * p.step) = word[k];
+                }
+            }
+        }
+    }
+    if (s.packed && shift < 7)
+        return;
+    if ((lane & (lanes - 1)) == 0) {
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            if (c[k] < d) {
+                const struct fast_place p = fast_sf_place(s, at(k));
+                if (s.packed) /* G = 128: the word's four groups lie in two warps */
+                    p.first[(int64_t)(c[k] >> 9) * p.step + (c[k] >> 7 & 3)] = (char)(bits[k] >> 23);
+                else
+                    *(uint32_t *)(p.first + (int64_t)(c[k] >> shift) * p.step) = bits[k];
+            }
+        }
+    }
+}
+
+static inline struct fast_sf fast_sf_of(const struct sf_args &a, int64_t m, const struct lc_tensor *sf,
+                                        const struct lc_tensor *extra)
+{
+    struct fast_sf s = {};
+    s.sf = sf != nullptr ? (char *)sf->data : nullptr;
+    s.units = a.packed ? a.groups / 4 : a.groups;
+    s.m_pad = (m + 3) / 4 * 4;
+    s.group = a.group > 128 ? 0 : (int32_t)a.group;
+    s.log2_group = s.group == 16 ? 4 : s.group == 32 ? 5 : s.group == 64 ? 6 : s.group == 128 ? 7 : -1;
+    s.round = a.round, s.packed = a.packed, s.col = a.col;
+    if (extra != nullptr && a.block_m > 0) {
+        s.extra = (char *)extra->data;
+        s.extra_rows = extra->stride[extra->rank - 1];
+        s.block_m = fast_divider(a.block_m < INT32_MAX ? a.block_m : INT32_MAX); /* a row's index is smaller */
+        s.block_pad = (a.block_m + 127) / 128 * 128;
+    }
+    return s;
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The arena of one call: guard | storage with its gaps | guard | ... in one block; who owns each byte; two poisons. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "verdict.h"
+
+enum { GUARD = 1024, LINE = 128 };
+
+static void layout(struct call *c)
+{
+    size_t at = GUARD;
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        struct slot *const s = &c->slot[i];
+        if (!s->listed || s->same_as >= 0)
+            continue;
+        at = (at + LINE - 1) / LINE * LINE;
+        s->offset = at + (size_t) (s->miss > 0 ? s->miss : 0);
+        at = s->offset + s->bytes + GUARD;
+    }
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (c->slot[i].listed && c->slot[i].same_as >= 0)
+            c->slot[i].offset = c->slot[c->slot[i].same_as].offset;
+    c->arena_size = (at + 4095) / 4096 * 4096;
+}
+
+void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors, struct lc_call *to)
+{
+    uint32_t n = 0;
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        const struct slot *const s = &c->slot[i];
+        if (!s->listed)
+            continue;
+        tensors[n] = s->t;
+        tensors[n].data = s->miss < 0 ? NULL : (void *) ((uintptr_t) base + s->offset);
+        n++;
+    }
+    *to = (struct lc_call) { .size = sizeof *to, .device = -1, .tensors = tensors, .scalars = c->scalar,
+                             .n_tensors = n, .n_scalars = (uint32_t) c->n_scalars };
+}
+
+static void own_elements(struct call *c, int slot, enum owner owner)
+{
+    const struct slot *const s = &c->slot[slot];
+    const size_t size = (size_t) fmt_bytes(s->fmt);
+    const int64_t rows = c->op->rows(&c->args), cols = c->op->cols(&c->args, slot);
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t col = 0; col < cols; col++) {
+            const int64_t at = c->op->place(&c->args, slot, row, col);
+            if (at < 0)
+                break; /* a row that owns nothing here owns nothing */
+            assert((size_t) at + size <= s->bytes);
+            memset(c->own + s->offset + (size_t) at, (int) owner, size);
+        }
+}
+
+/* SF-3: rows M..m_pad-1 of the storage belong to nobody, but a kernel may write them. */
+static void own_padding(struct call *c, int slot)
+{
+    const struct slot *const s = &c->slot[slot];
+    const struct lc_tensor *const t = &s->t;
+    if (strcmp(t->name, "sf") || t->rank < 2 || t->stride[t->rank - 2] != 1 || t->stride[t->rank - 1] == 1)
+        return;
+    const int64_t m = t->shape[t->rank - 2], m_pad = s->storage[s->storage_rank - 1];
+    for (size_t at = 0; m_pad && at < s->bytes / 4; at++)
+        if ((int64_t) (at % (size_t) m_pad) >= m)
+            memset(c->own + s->offset + 4 * at, PAD, 4);
+}
+
+int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
+{
+    memset(c, 0, sizeof *c);
+    c->id = *k;
+    c->op = k->op;
+    c->bad = (int) kase_int(k, "bad") - 1;
+    c->op->build(c);
+    if (c->bad >= 0) { /* lay out the good call, then spoil it: the storage stays as large as it was */
+        layout(c);
+        c->op->bads[c->bad].spoil(c);
+        for (int i = 0; i < MAX_TENSORS; i++)
+            if (c->slot[i].listed && c->slot[i].same_as >= 0)
+                c->slot[i].offset = c->slot[c->slot[i].same_as].offset;
+            else if (c->slot[i].listed && c->slot[i].miss > 0)
+                c->slot[i].offset = c->slot[i].offset / LINE * LINE + (size_t) c->slot[i].miss;
+    } else
+        layout(c);
+    c->image = mmap(NULL, c->arena_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    c->own = calloc(c->arena_size, 1); /* KEEP */
+    if (c->image == MAP_FAILED || !c->own) {
+        c->image = NULL;
+        snprintf(c->msg, sizeof c->msg, "out of memory: an arena of %zu bytes", c->arena_size);
+        return -1;
+    }
+    call_bind(c, c->image, c->view, &c->pristine);
+    if (c->bad >= 0) {
+        memset(c->image, POISON_A, c->arena_size);
+        return 0;
+    }
+    c->pristine.msg = c->msg;
+    c->pristine.msg_size = sizeof c->msg;
+    if (c->op->check(&c->pristine, &c->args) != LC_OK)
+        return -1; /* c->msg says why: the descriptor built a call that the contract refuses */
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT) {
+            own_padding(c, i);
+            own_elements(c, i, OWNED);
+        }
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_IN) {
+            const struct slot *const s = &c->slot[i];
+            if (given && s->same_as < 0 && given(user, s->t.name, c->image + s->offset, s->bytes)) {
+                snprintf(c->msg, sizeof c->msg, "%s: not in the file, or of another size", s->t.name);
+                return -1;
+            }
+            own_elements(c, i, INPUT);
+        }
+    if (!given)
+        c->op->fills[kase_int(k, "fill")].make(c);
+    call_poison(c, POISON_A);
+    return 0;
+}
+
+void call_poison(struct call *c, uint8_t poison)
+{
+    for (size_t i = 0; i < c->arena_size; i++)
+        if (c->own[i] != INPUT)
+            c->image[i] = poison;
+}
+
+void call_close(struct call *c)
+{
+    if (c->image)
+        munmap(c->image, c->arena_size);
+    free(c->own);
+    c->image = c->own = NULL;
+}

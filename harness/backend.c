@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Loading implementations, and running one kernel on the host or on a device. */
+#include <dlfcn.h>
+#include <fenv.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../fast/cuda/device.h"
+#include "backend.h"
+#include "paths.h"
+
+struct backend {
+    char name[256];
+    void *library, *device_library;
+    const struct lc_plugin *plugin;
+    const struct lc_device *device; /* opened when the first kernel needs it */
+    void *stream, *arena;           /* on the device */
+    size_t arena_size;
+    int own_reference; /* the backend `ref` */
+};
+
+/* The reference as a backend: nominal codes at their places, nothing else written. */
+static const struct lc_kernel ref_kernels[] = {
+    { "cast", "nominal", NULL, 0, 0, NULL, NULL },
+    { "rmsnorm", "nominal", NULL, 0, 0, NULL, NULL },
+    { NULL, NULL, NULL, 0, 0, NULL, NULL },
+};
+static const struct lc_plugin ref_plugin = { LC_ABI, sizeof(struct lc_call), "ref", ref_kernels };
+
+static int ref_run(const struct op *op, const struct lc_call *call)
+{
+    union op_args args;
+    struct ref_got got;
+    struct ref_want want;
+    memset(&got, 0, sizeof got);
+    memset(&want, 0, sizeof want);
+    const int status = op->check(call, &args);
+    if (status || op->rows(&args) == 0)
+        return status;
+    size_t most = 1;
+    int64_t cols[MAX_TENSORS] = { 0 };
+    const struct lc_tensor *tensor[MAX_TENSORS] = { NULL };
+    for (int i = 0; i < MAX_TENSORS && op->tensors[i].name; i++) {
+        tensor[i] = op_tensor(op, &args, i);
+        if (tensor[i])
+            cols[i] = op->cols(&args, i);
+        most = (size_t) cols[i] > most ? (size_t) cols[i] : most;
+    }
+    struct iv *const iv = calloc(most * (MAX_TENSORS + 1), sizeof *iv);
+    uint8_t *const unspecified = calloc(most * MAX_TENSORS, 1);
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        want.at[i] = iv + most * (size_t) i;
+        want.free[i] = unspecified + most * (size_t) i;
+    }
+    want.y = iv + most * MAX_TENSORS;
+    const int enough = iv && unspecified;
+    for (int64_t row = 0; enough && row < op->rows(&args); row++) {
+        op->ref(&args, row, &got, &want);
+        for (int i = 0; i < MAX_TENSORS; i++)
+            for (int64_t col = 0; tensor[i] && op->tensors[i].dir == DIR_OUT && col < cols[i]; col++) {
+                const enum lc_dtype f = tensor[i]->dtype == LC_I32 ? LC_UE8M0 : (enum lc_dtype) tensor[i]->dtype;
+                const uint32_t code = want.free[i][col] ? 0 : fmt_code(f, want.at[i][col].v);
+                code_to(f, (uint8_t *) tensor[i]->data + op->place(&args, i, row, col), code);
+            }
+    }
+    free(iv);
+    free(unspecified);
+    return enough ? LC_OK : LC_FAILED;
+}
+
+static int fail(char *why, size_t size, const char *format, const char *a, const char *b)
+{
+    snprintf(why, size, format, a, b);
+    return -1;
+}
+
+static int load(struct backend *b, const char *path, char *why, size_t size)
+{
+    b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    fesetenv(FE_DFL_ENV); /* a constructor of -ffast-math code turns flush-to-zero on */
+    if (!b->library) {
+        const char *const reason = dlerror();
+        return fail(why, size, "backend %s: %s", b->name, reason ? reason : "cannot be loaded");
+    }
+    const struct lc_plugin *(*entry)(void);
+    *(void **) &entry = dlsym(b->library, "lc_plugin_v1");
+    if (!entry)
+        return fail(why, size, "backend %s: %s does not export lc_plugin_v1", b->name, path);
+    b->plugin = entry();
+    if (!b->plugin || b->plugin->abi != LC_ABI || b->plugin->call_size != sizeof(struct lc_call) || !b->plugin->kernels)
+        return fail(why, size, "backend %s: %s was built for another ABI (layercheck.h, LC_ABI)", b->name, path);
+    return 0;
+}
+
+struct backend *backend_open(const char *name, char *why, size_t size)
+{
+    struct backend *const b = calloc(1, sizeof *b);
+    if (!b) {
+        fail(why, size, "backend %s: %s", name, "out of memory");
+        return NULL;
+    }
+    snprintf(b->name, sizeof b->name, "%s", name);
+    char path[4096];
+    int status = 0;
+    if (!strcmp(name, "ref")) {
+        b->own_reference = 1;
+        b->plugin = &ref_plugin;
+    } else if (!strncmp(name, "plugin:", 7)) {
+        status = load(b, name + 7, why, size);
+    } else {
+        const bool beside = path_library(name, path, sizeof path);
+        if (!beside)
+            snprintf(path, sizeof path, "lc_%.200s.so", name); /* on the loader's path */
+        status = load(b, path, why, size);
+    }
+    if (status) {
+        backend_close(b);
+        return NULL;
+    }
+    return b;
+}
+
+static int open_device(struct backend *b, char *why, size_t size)
+{
+    char path[4096], name[256] = "";
+    if (b->device)
+        return 0;
+    if (!path_library("device_cuda", path, sizeof path))
+        snprintf(path, sizeof path, "lc_device_cuda.so");
+    b->device_library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!b->device_library) {
+        const char *const reason = dlerror();
+        return fail(why, size, "backend %s: no CUDA support: %s", b->name, reason ? reason : path);
+    }
+    const struct lc_device *(*entry)(void);
+    *(void **) &entry = dlsym(b->device_library, "lc_device_v1");
+    const struct lc_device *const d = entry ? entry() : NULL;
+    if (!d || d->count() < 1)
+        return fail(why, size, "backend %s: no CUDA device: %s", b->name, d ? d->last_error() : "lc_device_cuda.so is not ours");
+    if (d->open(0, name, sizeof name) || !(b->stream = d->stream_create()))
+        return fail(why, size, "backend %s: device 0: %s", b->name, d->last_error());
+    b->device = d;
+    return 0;
+}
+
+void backend_close(struct backend *b)
+{
+    if (!b)
+        return;
+    if (b->device && b->arena)
+        b->device->free(b->arena);
+    if (b->library)
+        dlclose(b->library);
+    free(b); /* lc_device_cuda.so stays: the driver's threads may still run in it */
+}
+
+const struct lc_plugin *backend_plugin(const struct backend *b)
+{
+    return b->plugin;
+}
+
+const struct lc_device *backend_device(struct backend *b, char *why, size_t size)
+{
+    return open_device(b, why, size) ? NULL : b->device;
+}
+
+void *backend_stream(const struct backend *b)
+{
+    return b->stream;
+}
+
+static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, char *msg, size_t size)
+{
+    struct lc_tensor tensors[MAX_TENSORS];
+    struct lc_call call;
+    /* its own pages, fenced: a write far outside is a crash of this case, not a change of ours */
+    const size_t page = 4096;
+    uint8_t *const fence = mmap(NULL, c->arena_size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fence == MAP_FAILED || mprotect(fence + page, c->arena_size, PROT_READ | PROT_WRITE))
+        return fail(msg, size, "%s%s", "out of memory: the arena", "");
+    uint8_t *const arena = fence + page;
+    memcpy(arena, c->image, c->arena_size);
+    call_bind(c, arena, tensors, &call);
+    call.msg = msg;
+    call.msg_size = size;
+    if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0)
+        call.workspace = malloc(call.workspace_size);
+    const int status = b->own_reference ? ref_run(c->op, &call) : k->run(&call);
+    fesetenv(FE_DFL_ENV);
+    memcpy(after, arena, c->arena_size);
+    free(call.workspace);
+    munmap(fence, c->arena_size + 2 * page);
+    return status;
+}
+
+static int run_on_device(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, char *msg, size_t size)
+{
+    struct lc_tensor tensors[MAX_TENSORS];
+    struct lc_call call;
+    if (open_device(b, msg, size))
+        return -1;
+    const struct lc_device *const d = b->device;
+    if (b->arena_size < c->arena_size) {
+        if (b->arena)
+            d->free(b->arena);
+        b->arena_size = 0;
+        b->arena = d->alloc(c->arena_size);
+        if (!b->arena)
+            return fail(msg, size, "device memory: %s%s", d->last_error(), "");
+        b->arena_size = c->arena_size;
+    }
+    if (d->upload(b->arena, c->image, c->arena_size))
+        return fail(msg, size, "upload: %s%s", d->last_error(), "");
+    call_bind(c, b->arena, tensors, &call);
+    call.device = 0;
+    call.stream = b->stream;
+    call.msg = msg;
+    call.msg_size = size;
+    if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0 && !(call.workspace = d->alloc(call.workspace_size)))
+        return fail(msg, size, "device memory: %s%s", d->last_error(), "");
+    int status = k->run(&call);
+    if (d->stream_sync(b->stream) || d->download(after, b->arena, c->arena_size)) /* an asynchronous fault names its case */
+        status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1; /* -2: this process is done with the device */
+    if (call.workspace)
+        d->free(call.workspace);
+    return status;
+}
+
+int backend_run(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, char *msg, size_t size)
+{
+    return k->on_device ? run_on_device(b, k, c, after, msg, size) : run_on_host(b, k, c, after, msg, size);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <Random123/philox.h>
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "op.h"
+
+const struct op *op_find(const char *name)
+{
+    for (int i = 0; all_ops[i]; i++)
+        if (!strcmp(all_ops[i]->name, name))
+            return all_ops[i];
+    return NULL;
+}
+
+const struct lc_tensor *op_tensor(const struct op *op, const union op_args *args, int tensor)
+{
+    return op->tensors_of(args)[tensor];
+}
+
+void call_tensor(struct call *c, int slot, const char *name, enum lc_dtype dtype, enum dir dir, int rank, const int64_t *shape,
+                 const int64_t *stride, int storage_rank, const int64_t *storage)
+{
+    struct slot *const s = &c->slot[slot];
+    memset(s, 0, sizeof *s);
+    s->t.name = name;
+    s->t.dtype = dtype;
+    s->t.rank = rank;
+    for (int i = 0; i < rank; i++) {
+        s->t.shape[i] = shape[i];
+        s->t.stride[i] = stride[i];
+    }
+    s->fmt = dtype;
+    s->dir = dir;
+    s->on = s->listed = 1;
+    s->same_as = -1;
+    s->storage_rank = storage_rank;
+    s->bytes = (size_t) fmt_bytes(dtype);
+    for (int i = 0; i < storage_rank; i++) {
+        s->storage[i] = storage[i];
+        s->bytes *= (size_t) storage[i];
+    }
+}
+
+void call_scalar(struct call *c, const char *name, int64_t i, double f)
+{
+    assert(c->n_scalars < MAX_SCALARS);
+    c->scalar[c->n_scalars++] = (struct lc_scalar) { name, i, f };
+}
+
+void call_set_scalar(struct call *c, const char *name, int64_t i, double f)
+{
+    for (int k = 0; k < c->n_scalars; k++)
+        if (!strcmp(c->scalar[k].name, name)) {
+            c->scalar[k].i = i;
+            c->scalar[k].f = f;
+            return;
+        }
+    call_scalar(c, name, i, f);
+}
+
+/* ---- elements of the image ---- */
+
+uint32_t code_at(enum lc_dtype f, const uint8_t *p)
+{
+    uint16_t h;
+    uint32_t w;
+    switch (fmt_bytes(f)) {
+    case 1:
+        return *p;
+    case 2:
+        memcpy(&h, p, sizeof h);
+        return h;
+    default:
+        memcpy(&w, p, sizeof w);
+        return w;
+    }
+}
+
+void code_to(enum lc_dtype f, uint8_t *p, uint32_t code)
+{
+    const uint8_t b = (uint8_t) code;
+    const uint16_t h = (uint16_t) code;
+    switch (fmt_bytes(f)) {
+    case 1:
+        memcpy(p, &b, sizeof b);
+        break;
+    case 2:
+        memcpy(p, &h, sizeof h);
+        break;
+    default:
+        memcpy(p, &code, sizeof code);
+    }
+}
+
+static uint8_t *element(const struct call *c, int slot, int64_t row, int64_t col)
+{
+    const int64_t at = c->op->place(&c->args, slot, row, col);
+    assert(at >= 0);
+    return c->image + c->slot[slot].offset + at;
+}
+
+void put(struct call *c, int slot, int64_t row, int64_t col, double v)
+{
+    code_to(c->slot[slot].fmt, element(c, slot, row, col), fmt_code(c->slot[slot].fmt, v));
+}
+
+double get(const struct call *c, int slot, int64_t row, int64_t col)
+{
+    return fmt_load(c->slot[slot].fmt, code_at(c->slot[slot].fmt, element(c, slot, row, col)));
+}
+
+/* ---- draws ---- */
+
+static philox4x32_ctr_t philox(const struct call *c, int slot, int64_t index)
+{
+    const uint64_t seed = (uint64_t) kase_int(&c->id, "seed"), n = (uint64_t) index;
+    const philox4x32_ctr_t counter = { { (uint32_t) n, (uint32_t) (n >> 32), (uint32_t) slot, 0 } };
+    const philox4x32_key_t key = { { (uint32_t) seed, (uint32_t) (seed >> 32) } };
+    return philox4x32(counter, key);
+}
+
+uint32_t draw_bits(const struct call *c, int slot, int64_t index)
+{
+    return philox(c, slot, index).v[0];
+}
+
+double draw_uniform(const struct call *c, int slot, int64_t index)
+{
+    return ldexp(philox(c, slot, index).v[0], -32);
+}
+
+double draw_normal(const struct call *c, int slot, int64_t index)
+{
+    const philox4x32_ctr_t bits = philox(c, slot, index);
+    double sum = 0;
+    for (int i = 0; i < 4; i++)
+        sum += (bits.v[i] & 0xffff) + (bits.v[i] >> 16); /* eight uniforms of 16 bits: exact */
+    return (sum / 65536 - 4 + ldexp(1, -14)) * 1.224744871391589; /* variance 8/12 */
+}
+
+double draw_log(const struct call *c, int slot, int64_t index, int lo, int hi)
+{
+    const philox4x32_ctr_t bits = philox(c, slot, index);
+    const double magnitude = ldexp(1 + ldexp(bits.v[0], -32), lo + (int) (bits.v[1] % (uint32_t) (hi - lo)));
+    return bits.v[2] & 1 ? -magnitude : magnitude;
+}

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "case.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+int axis_of(const struct op *op, const char *name)
+{
+    for (int a = 0; a < MAX_AXES && op->axes[a].name; a++)
+        if (!strcmp(op->axes[a].name, name))
+            return a;
+    return -1;
+}
+
+static int known_axis(const struct op *op, const char *name)
+{
+    const int a = axis_of(op, name);
+    assert(a >= 0);
+    return a;
+}
+
+int64_t kase_int(const struct kase *k, const char *axis)
+{
+    return k->i[known_axis(k->op, axis)];
+}
+
+double kase_real(const struct kase *k, const char *axis)
+{
+    return k->f[known_axis(k->op, axis)];
+}
+
+/* ---- the values an axis lists; `fill` and `bad` list the names of their tables ---- */
+
+static const char *nth_word(const char *list, int n, size_t *len)
+{
+    for (; n > 0 && list; n--) {
+        list = strchr(list, '|');
+        list = list ? list + 1 : NULL;
+    }
+    if (list)
+        *len = strcspn(list, "|");
+    return list;
+}
+
+static const char *nth_value(const struct op *op, int axis, int n, size_t *len)
+{
+    const struct axis *const a = &op->axes[axis];
+    const char *word = NULL;
+    if (a->values)
+        return nth_word(a->values, n, len);
+    if (!strcmp(a->name, "fill"))
+        word = op->fills[n].name;
+    else if (n == 0)
+        word = "-";
+    else
+        word = op->bads ? op->bads[n - 1].name : NULL;
+    *len = word ? strlen(word) : 0;
+    return word;
+}
+
+int axis_count(const struct op *op, int axis)
+{
+    size_t len;
+    int n = 0;
+    while (nth_value(op, axis, n, &len))
+        n++;
+    return n;
+}
+
+bool axis_parse(const struct op *op, int axis, const char *text, size_t len, struct axis_value *v)
+{
+    char word[64];
+    size_t n;
+    if (len == 0 || len >= sizeof word)
+        return false;
+    memcpy(word, text, len);
+    word[len] = 0;
+    *v = (struct axis_value) { 0, 0 };
+    char *end = word;
+    switch (op->axes[axis].kind) {
+    case AXIS_INT:
+        v->i = strtoll(word, &end, 10);
+        return !*end && v->i > -(INT64_C(1) << 40) && v->i < INT64_C(1) << 62;
+    case AXIS_REAL:
+        v->f = rn_f32(strtod(word, &end));
+        return !*end;
+    case AXIS_NAME:
+        for (int i = 0;; i++) {
+            const char *const name = nth_value(op, axis, i, &n);
+            if (!name)
+                return false;
+            if (n == len && !memcmp(name, text, len)) {
+                v->i = i;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+struct axis_value axis_listed(const struct op *op, int axis, int n)
+{
+    size_t len;
+    struct axis_value v = { 0, 0 };
+    const char *const word = nth_value(op, axis, n, &len);
+    const bool fine = word && axis_parse(op, axis, word, len, &v);
+    assert(fine);
+    (void) fine;
+    return v;
+}
+
+void axis_print(const struct op *op, int axis, struct axis_value v, char *to, size_t size)
+{
+    size_t len = 0;
+    const char *name;
+    switch (op->axes[axis].kind) {
+    case AXIS_INT:
+        snprintf(to, size, "%" PRId64, v.i);
+        break;
+    case AXIS_REAL:
+        snprintf(to, size, "%.9g", v.f);
+        for (int digits = 1; digits < 9; digits++) { /* the shortest that reads back the same */
+            char shorter[32];
+            snprintf(shorter, sizeof shorter, "%.*g", digits, v.f);
+            if (rn_f32(strtod(shorter, NULL)) == v.f) {
+                snprintf(to, size, "%s", shorter);
+                break;
+            }
+        }
+        break;
+    case AXIS_NAME:
+        name = nth_value(op, axis, (int) v.i, &len);
+        snprintf(to, size, "%.*s", (int) len, name ? name : "?");
+    }
+}
+
+const char *kase_name(const struct kase *k, const char *axis)
+{
+    static const char *const none = "";
+    static char word[8][32]; /* short-lived: compared at once */
+    static int turn;
+    const int a = known_axis(k->op, axis);
+    if (k->op->axes[a].kind != AXIS_NAME)
+        return none;
+    char *const to = word[turn++ % 8];
+    axis_print(k->op, a, (struct axis_value) { k->i[a], 0 }, to, sizeof word[0]);
+    return to;
+}
+
+int kase_is(const struct kase *k, const char *axis, const char *value)
+{
+    const int a = known_axis(k->op, axis);
+    struct axis_value v;
+    const bool fine = axis_parse(k->op, a, value, strlen(value), &v);
+    assert(fine);
+    (void) fine;
+    return k->i[a] == v.i && k->f[a] == v.f;
+}
+
+int kase_set(struct kase *k, const char *axis, const char *value)
+{
+    const int a = known_axis(k->op, axis);
+    struct axis_value v;
+    if (!axis_parse(k->op, a, value, strlen(value), &v))
+        return -1;
+    k->i[a] = v.i;
+    k->f[a] = v.f;
+    return 0;
+}
+
+/* ---- case ids ---- */
+
+void kase_default(struct kase *k, const struct op *op)
+{
+    memset(k, 0, sizeof *k);
+    k->op = op;
+    for (int a = 0; a < MAX_AXES && op->axes[a].name; a++) {
+        const struct axis_value v = axis_listed(op, a, 0);
+        k->i[a] = v.i;
+        k->f[a] = v.f;
+    }
+}
+
+bool kase_same(const struct kase *a, const struct kase *b)
+{
+    return a->op == b->op && !memcmp(a->i, b->i, sizeof a->i) && !memcmp(a->f, b->f, sizeof a->f);
+}
+
+void kase_print(const struct kase *k, char *to, size_t size)
+{
+    struct kase plain;
+    kase_default(&plain, k->op);
+    size_t n = (size_t) snprintf(to, size, "%s(", k->op->name);
+    const size_t open = n;
+    for (int a = 0; a < MAX_AXES && k->op->axes[a].name; a++) {
+        char value[64];
+        /* M and d stand in every id, for the reader */
+        const bool always = !strcmp(k->op->axes[a].name, "M") || !strcmp(k->op->axes[a].name, "d");
+        if (!always && k->i[a] == plain.i[a] && k->f[a] == plain.f[a])
+            continue;
+        axis_print(k->op, a, (struct axis_value) { k->i[a], k->f[a] }, value, sizeof value);
+        if (n < size)
+            n += (size_t) snprintf(to + n, size - n, "%s%s=%s", n > open ? "," : "", k->op->axes[a].name, value);
+    }
+    if (n < size)
+        snprintf(to + n, size - n, ")");
+}
+
+static int say(char *why, size_t size, const char *format, const char *a, const char *b)
+{
+    snprintf(why, size, format, a, b);
+    return -1;
+}
+
+int pattern_parse(struct pattern *p, const char *text, char *why, size_t size)
+{
+    char name[32];
+    memset(p, 0, sizeof *p);
+    while (*text == ' ')
+        text++;
+    const size_t n = strcspn(text, "( \t");
+    if (n == 0 || n >= sizeof name)
+        return say(why, size, "'%s': no operator name%s", text, "");
+    memcpy(name, text, n);
+    name[n] = 0;
+    p->op = op_find(name);
+    if (!p->op)
+        return say(why, size, "'%s': no such operator%s", name, "; `layercheck list` names them");
+    text += n;
+    if (!*text)
+        return 0;
+    const size_t len = strlen(text);
+    if (*text != '(' || text[len - 1] != ')')
+        return say(why, size, "'%s': expected (axis=value,...)%s", text, "");
+    text++;
+    while (*text && *text != ')') {
+        const size_t key = strcspn(text, "=,)");
+        char axis[32];
+        if (key == 0 || key >= sizeof axis || text[key] != '=')
+            return say(why, size, "'%s': expected axis=value%s", text, "");
+        memcpy(axis, text, key);
+        axis[key] = 0;
+        const int a = axis_of(p->op, axis);
+        if (a < 0)
+            return say(why, size, "'%s': %s has no such axis", axis, p->op->name);
+        if (p->n[a])
+            return say(why, size, "'%s': given twice%s", axis, "");
+        text += key + 1;
+        const bool set = *text == '{';
+        text += set;
+        if (*text == '*') {
+            for (int i = 0; i < axis_count(p->op, a) && i < MAX_VALUES; i++)
+                p->value[a][p->n[a]++] = axis_listed(p->op, a, i);
+            text++;
+        } else
+            do {
+                text += p->n[a] > 0; /* the comma */
+                const size_t word = strcspn(text, ",)}");
+                if (p->n[a] == MAX_VALUES)
+                    return say(why, size, "'%s': too many values%s", axis, "");
+                if (!axis_parse(p->op, a, text, word, &p->value[a][p->n[a]])) {
+                    char bad[64];
+                    snprintf(bad, sizeof bad, "%.*s", (int) (word < 60 ? word : 60), text);
+                    return say(why, size, "%s=%s: no such value", axis, bad);
+                }
+                p->n[a]++;
+                text += word;
+            } while (set && *text == ',');
+        if (set && *text++ != '}')
+            return say(why, size, "'%s': the set is not closed%s", axis, "");
+        if (*text == ',' && text[1] != ')')
+            text++;
+        else if (*text != ')')
+            return say(why, size, "'%s': expected , or )%s", text, "");
+    }
+    return text[0] == ')' && !text[1] ? 0 : say(why, size, "'%s': more than one case%s", text, "");
+}
+
+bool pattern_matches(const struct pattern *p, const struct kase *k)
+{
+    if (p->op && p->op != k->op)
+        return false;
+    for (int a = 0; a < MAX_AXES; a++) {
+        bool found = p->n[a] == 0;
+        for (int i = 0; i < p->n[a] && !found; i++)
+            found = p->value[a][i].i == k->i[a] && p->value[a][i].f == k->f[a];
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+int kase_parse(struct kase *k, const char *id, char *why, size_t size)
+{
+    struct pattern *const p = malloc(sizeof *p);
+    if (!p)
+        return say(why, size, "out of memory%s%s", "", "");
+    int status = pattern_parse(p, id, why, size);
+    if (!status) {
+        kase_default(k, p->op);
+        for (int a = 0; a < MAX_AXES; a++) {
+            if (p->n[a] > 1)
+                status = say(why, size, "%s: a set of values; one case has one%s", p->op->axes[a].name, "");
+            if (p->n[a] == 1) {
+                k->i[a] = p->value[a][0].i;
+                k->f[a] = p->value[a][0].f;
+            }
+        }
+    }
+    free(p);
+    if (status)
+        return status;
+    const struct kase as_written = *k;
+    const char *const reason = k->op->settle(k);
+    if (!kase_same(&as_written, k))
+        return say(why, size, "'%s': %s", id, reason ? reason : "an axis does not apply");
+    return 0;
+}

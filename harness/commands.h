@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The commands: each takes the words after its name and returns the exit code. */
+#ifndef HARNESS_COMMANDS_H
+#define HARNESS_COMMANDS_H
+
+#include <jansson.h>
+
+#include "case.h"
+
+/* Exit codes of the program. Where several apply, the first of: usage, mismatch, crash, incomplete, nothing ran. */
+enum exit_code { EXIT_PASS, EXIT_MISMATCH, EXIT_INCOMPLETE, EXIT_USAGE, EXIT_CRASH, EXIT_NOTHING, EXIT_INTERRUPTED = 130 };
+
+int command_list(int argc, char **argv);
+int command_run(int argc, char **argv);
+int command_judge(int argc, char **argv);
+int command_export(int argc, char **argv);
+int command_golden(int argc, char **argv);
+int command_selftest(int argc, char **argv);
+int command_spec(int argc, char **argv);
+int command_bench(int argc, char **argv);
+
+int usage_error(const char *format, ...)
+#if defined(__GNUC__)
+    __attribute__((format(printf, 1, 2)))
+#endif
+    ;
+
+/* ---- options ---- */
+enum { MOST_TEXTS = 64 };
+struct texts {
+    const char *at[MOST_TEXTS];
+    int n;
+};
+struct options { /* those of run; other commands take some of them */
+    struct texts ops, backends, required, patterns, cases, reports;
+    const char *suite, *save, *resume, *output;
+    int64_t seed;
+    int has_seed, workers, shard, shards, verbose, stop_at_first, last_failed, dry_run, golden, uncovered;
+    double timeout_s;
+};
+/* allowed: the option names this command takes, separated by spaces. 0, or an exit code. */
+int options_read(struct options *o, int argc, char **argv, const char *allowed);
+/* The cases these options name: from --case, or the suite, cut by operators, -k, --seed, --shard. 0, or an exit code. */
+int options_cases(const struct options *o, const char *suite, struct cases *to);
+int options_pick(const struct options *o, const struct cases *all, struct cases *to); /* the same cut, of given cases */
+
+/* ---- one run, for the commands that need one ---- */
+struct run {
+    json_t *results; /* array of results, each with its backend */
+    json_t *devices; /* object by backend */
+    size_t cases;
+    double seconds;
+    int skipped, interrupted, incomplete;
+    FILE *journal;
+};
+/* Runs every kernel of a backend on the cases (golden: the file they come from, or NULL). 0, or an exit code. */
+int run_backend(struct run *run, const struct options *o, const char *backend, const struct cases *cases, const char *golden);
+int run_exit_code(const struct run *run);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "golden.h"
+#include "version.h"
+#include "worker.h"
+
+static const char help[] =
+    "usage: layercheck COMMAND [...]\n"
+    "\n"
+    "  list [OP..] [--suite S] [-k PATTERN] [--uncovered]   operators and suites; the cases of a suite\n"
+    "  run [OP..]                judge kernels: every case, every element, against the reference\n"
+    "      --backend B           cpu, cuda, ref or plugin:./mine.so; again for more; default: cpu, and cuda where it is built\n"
+    "      --require-backend B   the same, and an error when this machine cannot run it\n"
+    "      --suite S             smoke (default), ci, full or a suite file\n"
+    "      -k PATTERN            cases whose id holds this text, or that a pattern rmsnorm(M={1,17},fill=*) matches\n"
+    "      --case ID             one case, as a failing line prints it\n"
+    "      --golden              the cases of golden/*.h5, judged against what the oracle computed\n"
+    "      --seed N  -j N  --shard I/N  --timeout S  -x (stop at the first failure)  --lf (last failed)  --dry-run  -v\n"
+    "      --resume JOURNAL      go on where a run stopped (the last run's journal is .layercheck/last.jsonl)\n"
+    "      --save failed         write the inputs of failed cases to failed.h5\n"
+    "      --report KIND:FILE    jsonl, junit, json or text; again for more\n"
+    "  judge FILE.h5             judge outputs that any framework put beside exported inputs\n"
+    "  export CASE.. -o FILE.h5  write the inputs of cases\n"
+    "  golden check              the reference against golden/*.h5; golden gen -o DIR makes them\n"
+    "  selftest [OP..]           the checker against kernels that are wrong on purpose\n"
+    "  bench [OP..]              GB/s of kernels (--backend cuda)\n"
+    "  spec CLAUSE               a clause of the contract, and where ref/ implements it\n"
+    "\n"
+    "exit codes: 0 pass, 1 mismatch, 2 incomplete or timeout, 3 usage or environment, 4 a crash in some case, 5 nothing ran,\n"
+    "            130 interrupted\n";
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(int, char **);
+    } commands[] = {
+        { "list", command_list },     { "run", command_run },           { "judge", command_judge }, { "export", command_export },
+        { "golden", command_golden }, { "selftest", command_selftest }, { "spec", command_spec },   { "bench", command_bench },
+        { "worker", worker_main },
+    };
+    if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))) {
+        fputs(help, stdout);
+        return EXIT_PASS;
+    }
+    if (argc > 1 && !strcmp(argv[1], "--version")) {
+        printf("layercheck %s (%s), contract %s\n", LC_VERSION, LC_REVISION, contract_hash);
+        return EXIT_PASS;
+    }
+    for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
+        if (!strcmp(argv[1], commands[i].name))
+            return commands[i].run(argc - 2, argv + 2);
+    if (argc > 1)
+        return usage_error("'%s': no such command; see layercheck --help", argv[1]);
+    fputs(help, stderr);
+    return EXIT_USAGE;
+}

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "commands.h"
+
+int usage_error(const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    fprintf(stderr, "layercheck: ");
+    vfprintf(stderr, format, list);
+    fprintf(stderr, "\n");
+    va_end(list);
+    return EXIT_USAGE;
+}
+
+static int add(struct texts *t, const char *text)
+{
+    if (t->n == MOST_TEXTS)
+        return usage_error("'%s': too many of this option", text);
+    t->at[t->n++] = text;
+    return 0;
+}
+
+static int number(const char *option, const char *text, int64_t least, int64_t most, int64_t *to)
+{
+    char *end;
+    errno = 0;
+    *to = strtoll(text, &end, 0);
+    if (errno || end == text || *end || *to < least || *to > most)
+        return usage_error("%s '%s': must be a whole number from %lld to %lld", option, text, (long long) least, (long long) most);
+    return 0;
+}
+
+static int allowed_here(const char *allowed, const char *name)
+{
+    const size_t n = strlen(name);
+    for (const char *at = strstr(allowed, name); at; at = strstr(at + 1, name))
+        if ((at == allowed || at[-1] == ' ') && (at[n] == ' ' || !at[n]))
+            return 1;
+    return 0;
+}
+
+static int report_is_known(const char *text)
+{
+    static const char *const kinds[] = { "jsonl:", "junit:", "json:", "text:" };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (!strncmp(text, kinds[i], strlen(kinds[i])) && text[strlen(kinds[i])])
+            return 1;
+    return 0;
+}
+
+static int with_value(struct options *o, const char *name, const char *value)
+{
+    int64_t n = 0;
+    int status = 0;
+    if (!strcmp(name, "--backend"))
+        return add(&o->backends, value);
+    if (!strcmp(name, "--require-backend"))
+        return add(&o->required, value) || add(&o->backends, value) ? EXIT_USAGE : 0;
+    if (!strcmp(name, "--suite"))
+        o->suite = value;
+    else if (!strcmp(name, "-k"))
+        return add(&o->patterns, value);
+    else if (!strcmp(name, "--case"))
+        return add(&o->cases, value);
+    else if (!strcmp(name, "--save")) {
+        if (strcmp(value, "failed"))
+            return usage_error("--save '%s': only `failed` can be saved", value);
+        o->save = value;
+    } else if (!strcmp(name, "--resume"))
+        o->resume = value;
+    else if (!strcmp(name, "-o"))
+        o->output = value;
+    else if (!strcmp(name, "--seed")) {
+        status = number(name, value, 0, INT64_C(1) << 62, &o->seed);
+        o->has_seed = 1;
+    } else if (!strcmp(name, "-j")) {
+        status = number(name, value, 1, 64, &n);
+        o->workers = (int) n;
+    } else if (!strcmp(name, "--timeout")) {
+        char *end;
+        o->timeout_s = strtod(value, &end);
+        if (*end || !(o->timeout_s > 0))
+            return usage_error("--timeout '%s': must be a number of seconds, more than 0", value);
+    } else if (!strcmp(name, "--shard")) {
+        if (sscanf(value, "%d/%d", &o->shard, &o->shards) != 2 || o->shards < 1 || o->shard < 1 || o->shard > o->shards)
+            return usage_error("--shard '%s': must be i/n, 1 <= i <= n", value);
+    } else if (!strcmp(name, "--report")) {
+        if (!report_is_known(value))
+            return usage_error("--report '%s': must be jsonl:FILE, junit:FILE, json:FILE or text:FILE", value);
+        return add(&o->reports, value);
+    }
+    return status;
+}
+
+int options_read(struct options *o, int argc, char **argv, const char *allowed)
+{
+    static const char *const flags[] = { "-v", "-x", "--lf", "--dry-run", "--golden", "--uncovered" };
+    static const char *const values[] = { "--backend", "--require-backend", "--suite", "-k", "--case", "--save", "--resume", "-o",
+                                          "--seed", "-j", "--timeout", "--shard", "--report" };
+    memset(o, 0, sizeof *o);
+    o->timeout_s = 60;
+    o->workers = (int) sysconf(_SC_NPROCESSORS_ONLN);
+    for (int i = 0; i < argc; i++) {
+        char name[64];
+        const char *value = strchr(argv[i], '=');
+        int *const flag[] = { &o->verbose, &o->stop_at_first, &o->last_failed, &o->dry_run, &o->golden, &o->uncovered };
+        if (argv[i][0] != '-') {
+            if (add(&o->ops, argv[i]))
+                return EXIT_USAGE;
+            continue;
+        }
+        const size_t n = value && !strncmp(argv[i], "--", 2) ? (size_t) (value - argv[i]) : strlen(argv[i]);
+        snprintf(name, sizeof name, "%.*s", (int) (n < 63 ? n : 63), argv[i]);
+        value = argv[i][n] == '=' ? value + 1 : NULL;
+        int known = 0;
+        for (size_t k = 0; k < sizeof flags / sizeof *flags; k++)
+            if (!strcmp(name, flags[k]) && !value) {
+                *flag[k] = 1;
+                known = 1;
+            }
+        for (size_t k = 0; k < sizeof values / sizeof *values; k++)
+            if (!strcmp(name, values[k])) {
+                known = 1;
+                if (!value && ++i == argc)
+                    return usage_error("%s: a value is missing", name);
+                if (allowed_here(allowed, name) && with_value(o, name, value ? value : argv[i]))
+                    return EXIT_USAGE;
+            }
+        if (!known || !allowed_here(allowed, name))
+            return usage_error("%s: no such option here; see layercheck --help", name);
+    }
+    return 0;
+}
+
+static bool wanted(const struct options *o, const struct kase *k, const struct pattern *patterns, const char *const *words, int n)
+{
+    char id[MAX_ID];
+    bool by_op = o->ops.n == 0, by_pattern = n == 0;
+    for (int i = 0; i < o->ops.n; i++)
+        by_op = by_op || !strcmp(o->ops.at[i], k->op->name);
+    kase_print(k, id, sizeof id);
+    for (int i = 0; i < n; i++)
+        by_pattern = by_pattern || (words[i] ? strstr(id, words[i]) != NULL : pattern_matches(&patterns[i], k));
+    return by_op && by_pattern;
+}
+
+int options_cases(const struct options *o, const char *suite, struct cases *to)
+{
+    char why[1024];
+    struct cases all = { NULL, 0, 0 };
+    for (int i = 0; i < o->cases.n; i++) {
+        struct kase k;
+        if (kase_parse(&k, o->cases.at[i], why, sizeof why))
+            return usage_error("--case %s", why);
+        cases_add(&all, &k);
+    }
+    if (!o->cases.n && suite && suite_read(&all, suite, why, sizeof why))
+        return usage_error("%s", why);
+    const int status = options_pick(o, &all, to);
+    cases_free(&all);
+    return status;
+}
+
+int options_pick(const struct options *o, const struct cases *all, struct cases *to)
+{
+    char why[1024];
+    for (int i = 0; i < o->ops.n; i++)
+        if (!op_find(o->ops.at[i]))
+            return usage_error("'%s': no such operator; `layercheck list` names them", o->ops.at[i]);
+    struct pattern *const patterns = calloc((size_t) o->patterns.n + 1, sizeof *patterns);
+    const char *words[MOST_TEXTS] = { NULL };
+    if (!patterns)
+        return usage_error("out of memory");
+    for (int i = 0; i < o->patterns.n; i++) /* "op(axis=...)" is a pattern, anything else a part of the id */
+        if (!strchr(o->patterns.at[i], '('))
+            words[i] = o->patterns.at[i];
+        else if (pattern_parse(&patterns[i], o->patterns.at[i], why, sizeof why)) {
+            free(patterns);
+            return usage_error("-k %s", why);
+        }
+    size_t nth = 0;
+    for (size_t i = 0; i < all->n; i++) {
+        struct kase k = all->at[i];
+        if (o->has_seed)
+            k.i[axis_of(k.op, "seed")] = o->seed;
+        if (!wanted(o, &k, patterns, words, o->patterns.n))
+            continue;
+        if (o->shards == 0 || nth % (size_t) o->shards == (size_t) o->shard - 1)
+            cases_add(to, &k);
+        nth++;
+    }
+    free(patterns);
+    return 0;
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run: every kernel of every backend on the cases of a suite. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "commands.h"
+#include "golden.h"
+#include "out.h"
+#include "paths.h"
+#include "worker.h"
+
+static const char journal_dir[] = ".layercheck", journal_path[] = ".layercheck/last.jsonl";
+
+static void interrupted(int signal)
+{
+    (void) signal;
+    pool_interrupted = 1;
+}
+
+static double seconds_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
+}
+
+struct progress {
+    struct run *run;
+    const struct options *o;
+    const char *backend;
+    json_t *kernels;
+    size_t done, of;
+};
+
+static void write_line(FILE *f, json_t *o)
+{
+    char *const text = f ? json_dumps(o, JSON_COMPACT) : NULL;
+    if (text) {
+        fprintf(f, "%s\n", text);
+        fflush(f);
+    }
+    free(text);
+}
+
+static bool finished(void *user, const struct job *job, json_t *result)
+{
+    struct progress *const p = user;
+    json_t *const kernel = json_array_get(p->kernels, (size_t) job->kernel);
+    json_object_set_new(result, "backend", json_string(p->backend));
+    json_object_set(result, "kernel", json_object_get(kernel, "variant"));
+    json_array_append(p->run->results, result);
+    write_line(p->run->journal, result);
+    out_progress(++p->done, p->of, result);
+    const bool fine = !strcmp(outcome_of(result), "pass") || !strcmp(outcome_of(result), "unsupported");
+    if (!fine) {
+        out_progress_end();
+        out_failure(stdout, result, p->o->verbose);
+        fflush(stdout);
+    }
+    return fine || !p->o->stop_at_first;
+}
+
+/* Did an earlier run (--resume) leave this kernel's verdict on this case? */
+static bool already(const struct run *run, const char *backend, const char *variant, const char *op, const char *id)
+{
+    size_t i;
+    json_t *r;
+    (void) op;
+    json_array_foreach(run->results, i, r)
+        if (!strcmp(text_of(r, "case"), id) && !strcmp(text_of(r, "backend"), backend) && !strcmp(text_of(r, "kernel"), variant))
+            return true;
+    return false;
+}
+
+static bool is_required(const struct options *o, const char *backend)
+{
+    for (int i = 0; i < o->required.n; i++)
+        if (!strcmp(o->required.at[i], backend))
+            return true;
+    return false;
+}
+
+int run_backend(struct run *run, const struct options *o, const char *backend, const struct cases *cases, const char *golden)
+{
+    char why[1024] = "";
+    const double begin = seconds_now();
+    const struct pool_options pool = { backend, golden, o->workers, o->timeout_s, o->verbose };
+    json_t *const hello = pool_hello(&pool, why, sizeof why);
+    if (!hello)
+        return usage_error("%s", why);
+    json_t *const kernels = json_object_get(hello, "kernels");
+    const char *const no_device = text_of(hello, "device");
+    struct job *const jobs = malloc((cases->n * json_array_size(kernels) + 1) * sizeof *jobs);
+    size_t n = 0, k;
+    json_t *kernel;
+    bool skipped = false;
+    json_array_foreach(kernels, k, kernel)
+    {
+        if (json_is_true(json_object_get(kernel, "on_device")) && no_device[0]) {
+            skipped = true;
+            continue;
+        }
+        for (size_t i = 0; jobs && i < cases->n; i++) {
+            char id[MAX_ID];
+            kase_print(&cases->at[i], id, sizeof id);
+            if (!strcmp(cases->at[i].op->name, text_of(kernel, "op")) && !text_of(kernel, "dialect")[0] &&
+                !(o->resume && already(run, backend, text_of(kernel, "variant"), text_of(kernel, "op"), id)))
+                jobs[n++] = (struct job) { (int) k, cases->at[i] };
+        }
+    }
+    int status = 0;
+    if (skipped && is_required(o, backend))
+        status = usage_error("%s, and --require-backend asks for it", no_device);
+    else if (skipped) {
+        printf("SKIP    %s: %s\n", backend, no_device);
+        run->skipped++;
+    }
+    if (json_object_get(hello, "device_info"))
+        json_object_set(run->devices, backend, json_object_get(hello, "device_info"));
+    struct progress p = { run, o, backend, kernels, 0, n };
+    if (!status && n && pool_run(&pool, jobs, n, finished, &p, why, sizeof why))
+        status = usage_error("%s", why);
+    out_progress_end();
+    if (p.done < n)
+        run->incomplete = 1;
+    run->seconds += seconds_now() - begin;
+    free(jobs);
+    json_decref(hello);
+    return status;
+}
+
+static size_t with_outcome(const struct run *run, const char *outcome)
+{
+    size_t i, n = 0;
+    json_t *r;
+    json_array_foreach(run->results, i, r)
+        n += !strcmp(outcome_of(r), outcome);
+    return n;
+}
+
+int run_exit_code(const struct run *run)
+{
+    if (pool_interrupted)
+        return EXIT_INTERRUPTED;
+    if (with_outcome(run, "broken"))
+        return EXIT_USAGE;
+    if (with_outcome(run, "fail"))
+        return EXIT_MISMATCH;
+    if (with_outcome(run, "crash"))
+        return EXIT_CRASH;
+    if (with_outcome(run, "timeout") || with_outcome(run, "vacuous") || run->incomplete)
+        return EXIT_INCOMPLETE;
+    return with_outcome(run, "pass") ? EXIT_PASS : EXIT_NOTHING;
+}
+
+/* A suite that holds brinks has judged ambiguous roundings and groups with two legal scales, or it judged nothing there. */
+static bool vacuous_suite(const struct run *run, const struct options *o)
+{
+    size_t i;
+    json_t *r;
+    json_int_t brinks = 0, ambiguous = 0, two_scale = 0;
+    if (o->cases.n || o->patterns.n || o->shards || o->last_failed || run->incomplete)
+        return false;
+    json_array_foreach(run->results, i, r)
+        if (!strcmp(text_of(r, "op"), "rmsnorm") && strstr(text_of(r, "case"), "out=e4m3") &&
+            strstr(text_of(r, "case"), "fill=brink") && int_of(r, "elements")) {
+            brinks++;
+            ambiguous += int_of(r, "ambiguous");
+            two_scale += int_of(r, "two_scale");
+        }
+    if (brinks && (!ambiguous || !two_scale))
+        printf("VACUOUS %lld cases with fill=brink, but %lld ambiguous roundings and %lld groups with two scales were judged\n",
+               (long long) brinks, (long long) ambiguous, (long long) two_scale);
+    return brinks && (!ambiguous || !two_scale);
+}
+
+/* Keeps of the cases those whose last verdict was not a pass. */
+static int only_failed(struct cases *cases)
+{
+    FILE *const f = fopen(journal_path, "r");
+    char line[1 << 16];
+    struct cases kept = { NULL, 0, 0 };
+    if (!f)
+        return usage_error("--lf: no last run here (%s: %s)", journal_path, strerror(errno));
+    while (fgets(line, sizeof line, f)) {
+        json_t *const r = json_loads(line, 0, NULL);
+        struct kase k;
+        char why[512];
+        const char *const outcome = outcome_of(r);
+        if (r && strcmp(outcome, "pass") && strcmp(outcome, "unsupported") && !kase_parse(&k, text_of(r, "case"), why, sizeof why))
+            for (size_t i = 0; i < cases->n; i++)
+                if (kase_same(&cases->at[i], &k))
+                    cases_add(&kept, &k);
+        json_decref(r);
+    }
+    fclose(f);
+    cases_free(cases);
+    *cases = kept;
+    return 0;
+}
+
+static int read_journal(struct run *run, const char *path)
+{
+    FILE *const f = fopen(path, "r");
+    char *line = NULL;
+    size_t room = 0;
+    if (!f)
+        return usage_error("--resume %s: %s", path, strerror(errno));
+    while (getline(&line, &room, f) > 0) {
+        json_t *const r = json_loads(line, 0, NULL);
+        if (r) /* the last line may be cut */
+            json_array_append(run->results, r);
+        json_decref(r);
+    }
+    free(line);
+    fclose(f);
+    return 0;
+}
+
+static int write_reports(const struct options *o, struct run *run, json_t *summary)
+{
+    int status = 0;
+    for (int i = 0; i < o->reports.n; i++) {
+        const char *const colon = strchr(o->reports.at[i], ':'), *const path = colon + 1;
+        int failed = 0;
+        if (!strncmp(o->reports.at[i], "junit", 5))
+            failed = out_junit(path, run->results, summary);
+        else if (!strncmp(o->reports.at[i], "jsonl", 5)) {
+            FILE *const f = fopen(path, "w");
+            size_t k;
+            json_t *r;
+            json_array_foreach(run->results, k, r)
+                write_line(f, r);
+            failed = !f || fclose(f);
+        } else if (!strncmp(o->reports.at[i], "json", 4))
+            failed = out_json(path, summary);
+        else {
+            FILE *const f = fopen(path, "w");
+            size_t k;
+            json_t *r;
+            if (f)
+                json_array_foreach(run->results, k, r)
+                    if (strcmp(outcome_of(r), "pass") && strcmp(outcome_of(r), "unsupported"))
+                        out_failure(f, r, true);
+            if (f)
+                out_text(f, summary);
+            failed = !f || fclose(f);
+        }
+        if (failed)
+            status = usage_error("--report %s: %s", o->reports.at[i], strerror(errno));
+    }
+    return status;
+}
+
+static int save_failed(const struct run *run)
+{
+    struct cases failed = { NULL, 0, 0 };
+    size_t i;
+    json_t *r;
+    char why[512];
+    json_array_foreach(run->results, i, r)
+    {
+        struct kase k;
+        if (!strcmp(outcome_of(r), "fail") && !kase_parse(&k, text_of(r, "case"), why, sizeof why) && kase_int(&k, "bad") == 0)
+            cases_add(&failed, &k);
+    }
+    int status = 0;
+    if (failed.n && golden_export("failed.h5", &failed, why, sizeof why))
+        status = usage_error("--save failed: %s", why);
+    else if (failed.n)
+        printf("saved   the inputs of %zu failed cases in failed.h5\n", failed.n);
+    cases_free(&failed);
+    return status;
+}
+
+/* Backends this machine has, when none is named. */
+static void default_backends(struct options *o)
+{
+    static const char *const ours[] = { "cpu", "cuda" };
+    char path[4096];
+    if (o->backends.n)
+        return;
+    for (int i = 0; i < 2; i++)
+        if (path_library(ours[i], path, sizeof path))
+            o->backends.at[o->backends.n++] = ours[i];
+}
+
+static int run_goldens(struct run *run, const struct options *o, const char *backend)
+{
+    int status = 0;
+    for (int i = 0; all_ops[i] && !status && !pool_interrupted; i++) {
+        char path[4096], why[1024];
+        bool named = o->ops.n == 0;
+        for (int k = 0; k < o->ops.n; k++)
+            named = named || !strcmp(o->ops.at[k], all_ops[i]->name);
+        if (!named)
+            continue;
+        if (!path_golden(all_ops[i]->name, path, sizeof path))
+            return usage_error("golden/%s.h5: not found", all_ops[i]->name);
+        struct golden *const g = golden_open(path, why, sizeof why);
+        if (!g)
+            return usage_error("%s", why);
+        struct options all = *o;
+        all.suite = NULL;
+        struct cases cases = { NULL, 0, 0 }, chosen = { NULL, 0, 0 };
+        for (size_t n = 0; n < golden_count(g); n++) {
+            struct kase k;
+            if (kase_parse(&k, golden_case(g, n), why, sizeof why))
+                status = usage_error("%s: %s", path, why);
+            else
+                cases_add(&cases, &k);
+        }
+        golden_close(g);
+        if (!status)
+            status = options_pick(&all, &cases, &chosen);
+        if (!status)
+            status = run_backend(run, o, backend, &chosen, path);
+        run->cases += chosen.n;
+        cases_free(&cases);
+        cases_free(&chosen);
+    }
+    return status;
+}
+
+int command_run(int argc, char **argv)
+{
+    struct options o;
+    struct run run = { .results = json_array(), .devices = json_object() };
+    struct cases cases = { NULL, 0, 0 };
+    int status = options_read(&o, argc, argv,
+                              "--backend --require-backend --suite -k --case --save --resume --seed -j --timeout --shard --report "
+                              "-v -x --lf --dry-run --golden");
+    if (status)
+        return status;
+    const char *const suite = o.suite ? o.suite : "smoke";
+    default_backends(&o);
+    if (!o.backends.n)
+        return usage_error("no backend beside the program; name one with --backend");
+    if (!o.golden)
+        status = options_cases(&o, suite, &cases);
+    if (!status && o.last_failed)
+        status = only_failed(&cases);
+    if (status)
+        return status;
+    if (o.dry_run) {
+        for (size_t i = 0; i < cases.n; i++) {
+            char id[MAX_ID];
+            kase_print(&cases.at[i], id, sizeof id);
+            printf("%s\n", id);
+        }
+        return cases.n ? EXIT_PASS : EXIT_NOTHING;
+    }
+    signal(SIGINT, interrupted);
+    signal(SIGTERM, interrupted);
+    if (o.resume && (status = read_journal(&run, o.resume)))
+        return status;
+    mkdir(journal_dir, 0777); /* a tree that cannot be written has no last run: not an error */
+    run.journal = fopen(o.resume ? o.resume : journal_path, o.resume ? "a" : "w");
+    run.cases = cases.n;
+    for (int i = 0; i < o.backends.n && !pool_interrupted; i++) {
+        bool twice = false;
+        for (int k = 0; k < i; k++)
+            twice = twice || !strcmp(o.backends.at[k], o.backends.at[i]);
+        const int one = twice ? 0 : o.golden ? run_goldens(&run, &o, o.backends.at[i])
+                                             : run_backend(&run, &o, o.backends.at[i], &cases, NULL);
+        status = status ? status : one;
+    }
+    if (run.journal)
+        fclose(run.journal);
+    char command[1024] = "layercheck run";
+    for (int i = 0; i < argc; i++) {
+        strncat(command, " ", sizeof command - strlen(command) - 1);
+        strncat(command, argv[i], sizeof command - strlen(command) - 1);
+    }
+    const struct run_facts facts = { o.golden ? "golden" : o.cases.n ? "cases" : suite, command, run.devices, run.cases, run.seconds };
+    json_t *const summary = out_summary(run.results, &facts);
+    out_text(stdout, summary);
+    const bool vacuous = vacuous_suite(&run, &o);
+    const int reports = write_reports(&o, &run, summary);
+    const int saved = o.save ? save_failed(&run) : 0;
+    const int verdict = run_exit_code(&run);
+    json_decref(summary);
+    json_decref(run.results);
+    json_decref(run.devices);
+    cases_free(&cases);
+    if (status || reports || saved)
+        return EXIT_USAGE;
+    return verdict == EXIT_PASS && vacuous ? EXIT_INCOMPLETE : verdict;
+}

@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "verdict.h"
+
+#include <fenv.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+const char *const check_names[CHECKS] = { "value", "keep", "poison", "refusal", "status" };
+const char *const outcome_names[OUTCOMES] = { "pass", "fail", "unsupported", "crash", "timeout", "broken", "vacuous" };
+
+static struct finding *note(struct result *r, enum check check, int slot)
+{
+    struct finding *const f = &r->found[check];
+    if (f->count++ == 0)
+        f->slot = slot;
+    return f;
+}
+
+/* ---- values ---- */
+
+/* How much of the allowed radius a code used: the distance from v to the nearest real that rounds to the code, over the radius. */
+static double slack_used(enum lc_dtype f, struct iv w, uint32_t got)
+{
+    const double g = fmt_load(f, got);
+    const uint32_t towards_zero = got - 1, away = got + 1;
+    const int outward = fabs(g) > fabs(w.v);
+    if (!isfinite(g) || g == 0 || signbit(g) != signbit(w.v))
+        return 0;
+    const double neighbour = fmt_load(f, outward ? towards_zero : away);
+    const double edge = isfinite(neighbour) ? (g + neighbour) / 2 : g, radius = g > w.v ? w.hi - w.v : w.v - w.lo;
+    return radius > 0 ? fabs(edge - w.v) / radius : 0;
+}
+
+static void count(struct tally *t, enum lc_dtype f, struct iv w, uint32_t got, enum verdict verdict, int64_t *ulp)
+{
+    const uint32_t nominal = fmt_code(f, w.v);
+    t->exact += verdict == EXACT;
+    t->explained += verdict == EXPLAINED;
+    t->unexplained += verdict == UNEXPLAINED;
+    t->zero += fmt_load(f, nominal) == 0;
+    t->saturated += f == LC_E4M3 && (nominal & 0x7f) == 0x7e;
+    *ulp = 0;
+    if (fmt_is_nan(f, got) || fmt_is_nan(f, nominal))
+        return;
+    *ulp = fmt_order(f, got) - fmt_order(f, nominal);
+    const int64_t bin = *ulp < -4 ? -4 : *ulp > 4 ? 4 : *ulp;
+    t->ulps[bin + 4]++;
+    t->bias += (double) *ulp;
+    if (verdict == EXPLAINED && (f == LC_F32 || f == LC_BF16)) { /* a hull of y; that of a code is made of rounded values */
+        const double used = slack_used(f, w, got);
+        if (used > t->slack)
+            t->slack = used;
+    }
+}
+
+struct room { /* one row of every output */
+    struct iv *iv;
+    uint32_t *code, *row[MAX_TENSORS]; /* row: the part of code that is one output's, or NULL */
+    uint8_t *free;
+    struct ref_want want;
+    struct ref_got got;
+};
+
+static int room_open(struct room *room, const struct call *c, int64_t cols[MAX_TENSORS])
+{
+    size_t most = 1;
+    memset(room, 0, sizeof *room);
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        cols[i] = c->slot[i].on && c->slot[i].listed ? c->op->cols(&c->args, i) : 0;
+        most = (size_t) cols[i] > most ? (size_t) cols[i] : most;
+    }
+    room->iv = calloc(most * (MAX_TENSORS + 1), sizeof *room->iv);
+    room->code = calloc(most * MAX_TENSORS, sizeof *room->code);
+    room->free = calloc(most * MAX_TENSORS, 1);
+    if (!room->iv || !room->code || !room->free)
+        return -1;
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        room->want.at[i] = room->iv + most * (size_t) i;
+        room->want.free[i] = room->free + most * (size_t) i;
+        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT)
+            room->got.code[i] = room->row[i] = room->code + most * (size_t) i;
+    }
+    room->want.y = room->iv + most * MAX_TENSORS;
+    return 0;
+}
+
+static void room_close(struct room *room)
+{
+    free(room->iv);
+    free(room->code);
+    free(room->free);
+}
+
+void judge_values(const struct call *c, const uint8_t *after, const struct iv *given_y, struct result *r)
+{
+    struct room room;
+    int64_t cols[MAX_TENSORS];
+    const int64_t rows = c->op->rows(&c->args);
+    if (room_open(&room, c, cols)) {
+        r->outcome = BROKEN;
+        snprintf(r->msg, sizeof r->msg, "out of memory: one row of the verdict");
+        room_close(&room);
+        return;
+    }
+    for (int64_t row = 0; row < rows; row++) {
+        for (int i = 0; i < MAX_TENSORS; i++)
+            for (int64_t col = 0; room.row[i] && col < cols[i]; col++)
+                room.row[i][col] =
+                    code_at(c->slot[i].fmt, after + c->slot[i].offset + c->op->place(&c->args, i, row, col));
+        room.want.given_y = given_y ? given_y + row * cols[0] : NULL;
+        c->op->ref(&c->args, row, &room.got, &room.want);
+        for (int i = 0; i < MAX_TENSORS; i++) {
+            const enum lc_dtype f = c->slot[i].fmt;
+            for (int64_t col = 0; room.row[i] && col < cols[i]; col++) {
+                const uint32_t got = room.row[i][col];
+                const struct iv w = room.want.at[i][col];
+                int64_t ulp;
+                r->elements++;
+                if (room.want.free[i][col]) {
+                    r->tally[i].unspecified++;
+                    continue;
+                }
+                const enum verdict verdict = judge(f, w, got);
+                count(&r->tally[i], f, w, got, verdict, &ulp);
+                r->changed += verdict != EXACT;
+                if (verdict != UNEXPLAINED)
+                    continue;
+                struct finding *const first = &r->found[CHECKS + i];
+                if (first->count++ == 0)
+                    *first = (struct finding) { 1, i, row, col, f, got, fmt_code(f, w.v), w, ulp, "" };
+                if (r->found[CHECK_VALUE].count++ == 0)
+                    r->found[CHECK_VALUE] = *first;
+            }
+        }
+    }
+    r->ambiguous = room.want.ambiguous;
+    r->two_scale = room.want.two_scale;
+    room_close(&room);
+}
+
+/* ---- ownership ---- */
+
+/* Names the place of an arena byte: "x + 12 (gap)", "out - 3", "after out + 260". */
+static void place_name(const struct call *c, size_t at, char *to, size_t size)
+{
+    int nearest = -1;
+    size_t least = SIZE_MAX;
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        const struct slot *const s = &c->slot[i];
+        if (!s->listed)
+            continue;
+        const size_t end = s->offset + s->bytes, away = at < s->offset ? s->offset - at : at >= end ? at - end + 1 : 0;
+        if (away < least) {
+            least = away;
+            nearest = i;
+        }
+    }
+    const struct slot *const s = &c->slot[nearest];
+    if (at < s->offset)
+        snprintf(to, size, "%zu bytes before %s", s->offset - at, s->t.name);
+    else if (at >= s->offset + s->bytes)
+        snprintf(to, size, "%zu bytes after the end of %s", at - s->offset - s->bytes + 1, s->t.name);
+    else
+        snprintf(to, size, "byte %zu of %s, %s", at - s->offset, s->t.name,
+                 c->own[at] == INPUT ? "an input" : !s->on ? "which is switched off (RMS-11)" : "which no element owns");
+}
+
+static void check_kept(const struct call *c, const uint8_t *after, struct result *r, enum check check, const char *clause)
+{
+    const int refused = check == CHECK_REFUSAL;
+    for (size_t at = 0; at < c->arena_size; at++) {
+        if (after[at] == c->image[at] || (!refused && (c->own[at] == OWNED || c->own[at] == PAD)))
+            continue;
+        struct finding *const f = note(r, check, -1);
+        if (f->count == 1) {
+            char place[160];
+            place_name(c, at, place, sizeof place);
+            snprintf(f->words, sizeof f->words, "wrote 0x%02x over 0x%02x, %s (%s)", after[at], c->image[at], place, clause);
+        }
+    }
+}
+
+static void check_poison(const struct call *c, const uint8_t *a, const uint8_t *b, struct result *r)
+{
+    for (size_t at = 0; at < c->arena_size; at++) {
+        if (c->own[at] != OWNED || a[at] == b[at])
+            continue;
+        struct finding *const f = note(r, CHECK_POISON, -1);
+        if (f->count == 1) {
+            char place[160];
+            place_name(c, at, place, sizeof place);
+            place[strcspn(place, ",")] = 0;
+            snprintf(f->words, sizeof f->words,
+                     "%s: 0x%02x when memory held 0x%02x, 0x%02x when it held 0x%02x: %s (DET-3)", place, a[at], POISON_A, b[at],
+                     POISON_B, a[at] == POISON_A && b[at] == POISON_B ? "not written" : "depends on a byte it may not read");
+        }
+    }
+}
+
+/* ---- one case ---- */
+
+static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, struct result *r)
+{
+    const struct bad *const bad = &c->op->bads[c->bad];
+    char msg[512] = "";
+    const int status = backend_run(b, k, c, after, msg, sizeof msg);
+    fesetenv(FE_DFL_ENV);
+    if (status < 0 || status == LC_UNSUPPORTED) {
+        r->outcome = status == -2 ? CRASH : status < 0 ? BROKEN : UNSUPPORTED;
+        snprintf(r->msg, sizeof r->msg, "%s", msg);
+        return;
+    }
+    if (status != LC_BAD_ARG) {
+        struct finding *const f = note(r, CHECK_REFUSAL, -1);
+        snprintf(f->words, sizeof f->words, "%s accepted: status %d, expected LC_BAD_ARG (%s)", bad->name, status, bad->clause);
+    } else if (!strstr(msg, bad->argument) || !strstr(msg, bad->clause) || !strstr(msg, bad->value)) {
+        struct finding *const f = note(r, CHECK_REFUSAL, -1);
+        snprintf(f->words, sizeof f->words, "message \"%.120s\" must name %s, %s and %s (ERR-1)", msg, bad->argument, bad->value,
+                 bad->clause);
+    }
+    check_kept(c, after, r, CHECK_REFUSAL, "ERR-1");
+}
+
+static double now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec * 1e3 + (double) t.tv_nsec / 1e6;
+}
+
+void result_settle(const struct call *c, struct result *r)
+{
+    if (r->outcome != PASS)
+        return;
+    for (int i = 0; i < CHECKS; i++)
+        if (r->found[i].count)
+            r->outcome = FAIL;
+    if (r->outcome == FAIL || c->bad >= 0)
+        return;
+    const unsigned may_be = c->op->fills[kase_int(&c->id, "fill")].may_be;
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        const struct tally *const t = &r->tally[i];
+        const int64_t judged = t->exact + t->explained + t->unexplained;
+        const int zero = t->zero * 2 > judged && !(may_be & MAY_BE_ZERO);
+        const int saturated = t->saturated * 2 > judged && !(may_be & MAY_BE_SATURATED);
+        const int wide = c->slot[i].t.shape[c->slot[i].t.rank - 1] >= 8; /* one channel is its group's largest: saturated by right */
+        if (judged >= 64 && wide && c->slot[i].fmt != LC_UE8M0 && (zero || saturated)) {
+            r->outcome = VACUOUS;
+            snprintf(r->msg, sizeof r->msg, "%s: most of it should be %s, and fill=%s does not say so", c->slot[i].t.name,
+                     zero ? "zero" : "saturated", c->op->fills[kase_int(&c->id, "fill")].name);
+        }
+    }
+}
+
+void judge_call(struct backend *b, const struct lc_kernel *k, struct call *c, const struct iv *given_y, struct result *r)
+{
+    memset(r, 0, sizeof *r);
+    const double begin = now_ms();
+    uint8_t *const after = malloc(c->arena_size), *const again = malloc(c->arena_size);
+    char msg[512] = "";
+    int status = after && again ? LC_OK : -1;
+    if (status) {
+        snprintf(msg, sizeof msg, "out of memory: two copies of the arena");
+    } else if (c->bad >= 0) {
+        refuse(b, k, c, after, r);
+    } else {
+        status = backend_run(b, k, c, after, msg, sizeof msg);
+        fesetenv(FE_DFL_ENV); /* a plugin may have left flush-to-zero on */
+        if (status == LC_OK) {
+            check_kept(c, after, r, CHECK_KEEP, "DET-3");
+            judge_values(c, after, given_y, r);
+            call_poison(c, POISON_B);
+            status = backend_run(b, k, c, again, msg, sizeof msg);
+            fesetenv(FE_DFL_ENV);
+            if (status == LC_OK) {
+                check_kept(c, again, r, CHECK_KEEP, "DET-3");
+                check_poison(c, after, again, r);
+            }
+        }
+        if (status == LC_UNSUPPORTED)
+            r->outcome = UNSUPPORTED;
+        else if (status == LC_BAD_ARG || status == LC_FAILED) {
+            struct finding *const f = note(r, CHECK_STATUS, -1);
+            snprintf(f->words, sizeof f->words, "%s: %.200s", status == LC_BAD_ARG ? "a legal call was refused" : "failed", msg);
+        } else if (status > LC_FAILED) {
+            struct finding *const f = note(r, CHECK_STATUS, -1);
+            snprintf(f->words, sizeof f->words, "returned %d, which is no status", status);
+        }
+    }
+    if (status < 0) {
+        r->outcome = status == -2 ? CRASH : BROKEN;
+        snprintf(r->msg, sizeof r->msg, "%s", msg);
+    }
+    free(after);
+    free(again);
+    r->ms = now_ms() - begin;
+    result_settle(c, r);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One kernel on one case: arena, run under two poisons, judge every element. */
+#ifndef HARNESS_VERDICT_H
+#define HARNESS_VERDICT_H
+
+#include "op.h"
+
+/* ---- arena (arena.c) ---- */
+enum { POISON_A = 0xff, POISON_B = 0x7b }; /* NaN everywhere, though fmax swallows it | a large finite number */
+
+/* Builds the call of a settled case: slots, layout, inputs. given: an input's storage by name from a file, or NULL to use the
+ * case's fill. Returns 0, or -1 with c->msg. call_close frees. */
+typedef int (*given_fn)(void *user, const char *tensor, void *storage, size_t bytes);
+int call_open(struct call *c, const struct kase *k, given_fn given, void *user);
+void call_close(struct call *c);
+void call_poison(struct call *c, uint8_t poison); /* every byte of image that is no input */
+/* The call over an arena at `base` (host or device address); tensors is room for MAX_TENSORS. */
+void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors, struct lc_call *to);
+
+/* ---- backends (backend.c) ---- */
+struct backend;
+struct backend *backend_open(const char *name, char *why, size_t size); /* "ref" "cpu" "cuda" "plugin:./mine.so" */
+void backend_close(struct backend *b);
+const struct lc_plugin *backend_plugin(const struct backend *b);
+/* A copy of image on the side of the kernel's tensors, run, and the arena as it was left. Returns the kernel's status; -1: the
+ * environment failed; -2: the kernel took the device down. msg says how. */
+int backend_run(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, char *msg, size_t size);
+
+/* ---- verdict (verdict.c) ---- */
+enum check { CHECK_VALUE, CHECK_KEEP, CHECK_POISON, CHECK_REFUSAL, CHECK_STATUS, CHECKS };
+extern const char *const check_names[CHECKS]; /* "value" "keep" "poison" "refusal" "status" */
+
+struct finding { /* the first of its kind, and how many there are */
+    int64_t count;
+    int slot; /* -1: no tensor */
+    int64_t row, col;
+    enum lc_dtype fmt;
+    uint32_t got, want; /* codes */
+    struct iv iv;
+    int64_t ulp;    /* positions between got and RN(v), in the order of codes */
+    char words[256]; /* what was wrong, where no code says it */
+};
+
+enum outcome { PASS, FAIL, UNSUPPORTED, CRASH, TIMEOUT, BROKEN /* environment */, VACUOUS, OUTCOMES };
+extern const char *const outcome_names[OUTCOMES];
+
+enum { HISTOGRAM = 9 }; /* -4..4 ulp, the ends open */
+struct tally {          /* per tensor */
+    int64_t exact, explained, unexplained, unspecified;
+    int64_t zero, saturated;          /* of the nominal codes */
+    int64_t ulps[HISTOGRAM];          /* got - RN(v) */
+    double bias;                      /* sum of the same */
+    double slack;                     /* the most that an explained code used of what was allowed, 0..1 */
+};
+
+struct result {
+    enum outcome outcome;
+    struct finding found[CHECKS + MAX_TENSORS]; /* by check; of CHECK_VALUE one per tensor, at CHECKS + slot */
+    struct tally tally[MAX_TENSORS];
+    int64_t elements, ambiguous, two_scale, changed; /* changed: codes that differ from nominal */
+    double ms;
+    char msg[512];
+};
+
+/* given_y: rows * d intervals from a golden, or NULL. */
+void judge_call(struct backend *b, const struct lc_kernel *k, struct call *c, const struct iv *given_y, struct result *r);
+/* Judges storages that something else wrote (call.image holds the inputs, `after` the outputs): no KEEP, no poison. */
+void judge_values(const struct call *c, const uint8_t *after, const struct iv *given_y, struct result *r);
+void result_settle(const struct call *c, struct result *r); /* outcome from findings and vacuity */
+
+#endif

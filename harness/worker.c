@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The worker's side: load one backend, judge job after job. */
+#include "worker.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "../fast/cuda/device.h"
+#include "backend.h"
+#include "golden.h"
+
+static json_t *hex_float(double v)
+{
+    char text[64];
+    snprintf(text, sizeof text, "%a", v);
+    return json_string(text);
+}
+
+static json_t *finding_json(const struct call *c, const struct finding *f, enum check check)
+{
+    json_t *const o = json_pack("{s:s, s:I}", "check", check_names[check], "count", (json_int_t) f->count);
+    if (check != CHECK_VALUE) {
+        json_object_set_new(o, "words", json_string(f->words));
+        return o;
+    }
+    const struct slot *const s = &c->slot[f->slot];
+    char code[16];
+    json_object_set_new(o, "tensor", json_string(s->t.name));
+    json_object_set_new(o, "row", json_integer(f->row));
+    json_object_set_new(o, "col", json_integer(f->col));
+    snprintf(code, sizeof code, "0x%0*" PRIx32, 2 * fmt_bytes(f->fmt), f->got);
+    json_object_set_new(o, "got", json_string(code));
+    json_object_set_new(o, "got_value", hex_float(fmt_load(f->fmt, f->got)));
+    snprintf(code, sizeof code, "0x%0*" PRIx32, 2 * fmt_bytes(f->fmt), f->want);
+    json_object_set_new(o, "want", json_string(code));
+    json_object_set_new(o, "v", hex_float(f->iv.v));
+    json_object_set_new(o, "lo", hex_float(f->iv.lo));
+    json_object_set_new(o, "hi", hex_float(f->iv.hi));
+    json_object_set_new(o, "ulp", json_integer(f->ulp));
+    for (int i = 0; i < 8 && c->op->bounds[i].tensor; i++)
+        if (!strcmp(c->op->bounds[i].tensor, s->t.name)) {
+            json_object_set_new(o, "clause", json_string(c->op->bounds[i].clause));
+            json_object_set_new(o, "k", json_real(c->op->bounds[i].k));
+        }
+    return o;
+}
+
+json_t *result_json(const struct call *c, const struct result *r)
+{
+    char id[MAX_ID];
+    kase_print(&c->id, id, sizeof id);
+    struct tally all = { 0 };
+    json_t *const tensors = json_object(), *const findings = json_array();
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        const struct tally *const t = &r->tally[i];
+        if (t->exact + t->explained + t->unexplained + t->unspecified == 0)
+            continue;
+        all.exact += t->exact;
+        all.explained += t->explained;
+        all.unexplained += t->unexplained;
+        all.unspecified += t->unspecified;
+        all.slack = t->slack > all.slack ? t->slack : all.slack;
+        json_t *const ulps = json_array();
+        for (int k = 0; k < HISTOGRAM; k++)
+            json_array_append_new(ulps, json_integer(t->ulps[k]));
+        const int64_t judged = t->exact + t->explained + t->unexplained;
+        json_object_set_new(tensors, c->slot[i].t.name,
+                            json_pack("{s:I, s:I, s:I, s:I, s:f, s:f, s:o}", "exact", (json_int_t) t->exact, "explained",
+                                      (json_int_t) t->explained, "unexplained", (json_int_t) t->unexplained, "unspecified",
+                                      (json_int_t) t->unspecified, "slack", t->slack, "bias_ulp",
+                                      judged ? t->bias / (double) judged : 0.0, "ulps", ulps));
+    }
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (r->found[CHECKS + i].count)
+            json_array_append_new(findings, finding_json(c, &r->found[CHECKS + i], CHECK_VALUE));
+    for (int i = CHECK_KEEP; i < CHECKS; i++)
+        if (r->found[i].count)
+            json_array_append_new(findings, finding_json(c, &r->found[i], (enum check) i));
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s%}", "case", id, "op", c->op->name,
+                     "outcome", outcome_names[r->outcome], "elements", (json_int_t) r->elements, "exact",
+                     (json_int_t) all.exact, "explained", (json_int_t) all.explained, "unexplained", (json_int_t) all.unexplained,
+                     "unspecified", (json_int_t) all.unspecified, "ambiguous", (json_int_t) r->ambiguous, "two_scale",
+                     (json_int_t) r->two_scale, "slack", all.slack, "ms", r->ms, "tensors", tensors, "findings", findings, "msg",
+                     r->msg, strlen(r->msg));
+}
+
+static json_t *hello(struct backend *b)
+{
+    const struct lc_plugin *const p = backend_plugin(b);
+    json_t *const kernels = json_array();
+    bool on_device = false;
+    for (int i = 0; p->kernels[i].op; i++) {
+        const struct lc_kernel *const k = &p->kernels[i];
+        on_device = on_device || k->on_device;
+        json_array_append_new(kernels, json_pack("{s:s, s:s, s:s, s:b}", "op", k->op, "variant", k->variant ? k->variant : "-",
+                                                 "dialect", k->dialect ? k->dialect : "", "on_device", k->on_device));
+    }
+    char why[512] = "", info[1024] = "";
+    const struct lc_device *const d = on_device ? backend_device(b, why, sizeof why) : NULL;
+    if (d)
+        d->info(0, info, sizeof info);
+    return json_pack("{s:s, s:o, s:s, s:o*}", "plugin", p->name ? p->name : "?", "kernels", kernels, "device", why,
+                     "device_info", d ? json_loads(info, 0, NULL) : NULL);
+}
+
+static void say(FILE *to, json_t *o)
+{
+    if (o) {
+        char *const text = json_dumps(o, JSON_COMPACT);
+        fprintf(to, "%s\n", text ? text : "{}");
+        fflush(to);
+        free(text);
+    }
+    json_decref(o);
+}
+
+/* Moves the protocol's descriptors out of a kernel's way, and leaves it a standard output that goes nowhere. */
+static FILE *take(int fd, int at, const char *mode, bool verbose)
+{
+    const int high = fcntl(fd, F_DUPFD_CLOEXEC, at);
+    if (high < 0)
+        return NULL;
+    const int instead = fd == 1 && verbose ? dup(2) : open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY);
+    if (instead >= 0) {
+        dup2(instead, fd);
+        close(instead);
+    }
+    return fdopen(high, mode);
+}
+
+static int one_job(struct backend *b, struct golden *g, char *line, FILE *out)
+{
+    struct result *const r = calloc(1, sizeof *r);
+    struct call *const c = calloc(1, sizeof *c);
+    struct kase k;
+    char why[512];
+    line[strcspn(line, "\n")] = 0;
+    char *const tab = strchr(line, '\t');
+    const int index = atoi(line);
+    if (!r || !c || !tab || kase_parse(&k, tab + 1, why, sizeof why)) {
+        say(out, json_pack("{s:s, s:s}", "outcome", "broken", "msg", tab ? why : "bad job"));
+        free(r);
+        free(c);
+        return 0;
+    }
+    const struct lc_kernel *const kernel = &backend_plugin(b)->kernels[index];
+    struct iv *y = NULL;
+    int status = g ? golden_open_call(g, c, &k, &y) : call_open(c, &k, NULL, NULL);
+    if (status) {
+        r->outcome = BROKEN;
+        snprintf(r->msg, sizeof r->msg, "%s", c->msg);
+    } else
+        judge_call(b, kernel, c, y, r);
+    json_t *const o = result_json(c, r);
+    json_object_set_new(o, "kernel", json_string(kernel->variant ? kernel->variant : "-"));
+    const int device_lost = r->outcome == CRASH;
+    say(out, o);
+    free(y);
+    call_close(c);
+    free(c);
+    free(r);
+    return device_lost;
+}
+
+int worker_main(int argc, char **argv)
+{
+    const char *backend = NULL, *golden = NULL;
+    bool verbose = false;
+    for (int i = 0; i < argc; i++)
+        if (!strcmp(argv[i], "--verbose"))
+            verbose = true;
+        else if (i + 1 < argc && !strcmp(argv[i], "--backend"))
+            backend = argv[++i];
+        else if (i + 1 < argc && !strcmp(argv[i], "--golden"))
+            golden = argv[++i];
+    const struct rlimit no_core = { 0, 0 };
+    setrlimit(RLIMIT_CORE, &no_core); /* crashes are results here */
+    FILE *const out = take(1, 200, "w", verbose), *const in = take(0, 201, "r", verbose);
+    if (!verbose) {
+        const int null = open("/dev/null", O_WRONLY);
+        if (null >= 0)
+            dup2(null, 2);
+    }
+    if (!out || !in || !backend)
+        return 3;
+    char why[1024];
+    struct backend *const b = backend_open(backend, why, sizeof why);
+    struct golden *g = NULL;
+    if (!b || (golden && !(g = golden_open(golden, why, sizeof why)))) {
+        say(out, json_pack("{s:s}", "error", why));
+        return 3;
+    }
+    say(out, hello(b));
+    char line[2 * MAX_ID];
+    while (fgets(line, sizeof line, in))
+        if (one_job(b, g, line, out))
+            break; /* the device is lost to this process */
+    golden_close(g);
+    _exit(0); /* without the plugin's destructors: they are not under test */
+}

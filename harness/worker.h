@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Isolation: the program runs itself as a worker, one job a line on its standard input, one JSON result a line on the other side.
+ *
+ *   hello   {"plugin": "cpu", "kernels": [{"op", "variant", "dialect", "on_device"}...], "device": "" or why there is none}
+ *           or {"error": "..."}
+ *   job     KERNEL_INDEX <tab> CASE_ID
+ *   result  {"case", "op", "kernel", "outcome", counts..., "findings": [...], "msg"}                                          */
+#ifndef HARNESS_WORKER_H
+#define HARNESS_WORKER_H
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "case.h"
+#include "verdict.h"
+
+int worker_main(int argc, char **argv);
+json_t *result_json(const struct call *c, const struct result *r);
+
+/* ---- the parent's side (pool.c) ---- */
+struct job {
+    int kernel;
+    struct kase id;
+};
+struct pool_options {
+    const char *backend, *golden; /* golden: file whose cases these are, or NULL */
+    int workers;
+    double timeout_s; /* per case */
+    bool verbose;     /* let the kernels' own output through */
+};
+/* Called for every finished job with its result (borrowed); returns false to stop. */
+typedef bool (*result_fn)(void *user, const struct job *job, json_t *result);
+typedef void (*idle_fn)(void *user); /* now and then, for progress */
+
+/* Loads the backend in a worker and returns its hello (new reference), or NULL and why. */
+json_t *pool_hello(const struct pool_options *o, char *why, size_t size);
+/* Runs jobs; every job gets exactly one result: a crash or a hang costs its own case. Returns 0, or -1 when workers cannot start. */
+int pool_run(const struct pool_options *o, const struct job *jobs, size_t n, result_fn each, void *user, char *why, size_t size);
+extern volatile int pool_interrupted; /* set by a signal handler: stop after what is running */
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V or B defined; both are undefined
+ * again at the end.
+ *
+ *   V(id, op, text, knobs...)                plugin "conforming": every case must pass
+ *   B(id, op, cases, check, text, knobs...)  plugin "beyond": must be flagged on these cases, by this check
+ *
+ * knobs: initialisers of struct plain_knobs.
+ *
+ * The radius of y is the sum of all freedoms, 18u, so that one freedom alone shows only when it passes that sum: s is worth
+ * 8u of it and rstd 4u, each pushed to twice 16u and 8u. Both at twice, the same way, are 24u: flagged in every element of an
+ * F32 out, and in a BF16 out where a midpoint lies between. Alone, s needs three times its own and rstd six (24u). */
+#ifndef V
+#define V(...)
+#endif
+#ifndef B
+#define B(...)
+#endif
+
+#define RMS_LOW .s_end = 1, .rstd_end = -1  /* y as small as RMS-3 and RMS-4 let it be */
+#define RMS_HIGH .s_end = -1, .rstd_end = 1 /* as large */
+
+V(plain, cast, "nominal", .order = 0)
+V(sf_times, cast, "CAST-3: amax * fl(1/448) under round_sf, the same byte", .sf_times = true)
+V(sf_log2f, cast, "CAST-4: ceilf(log2f(sf)) of BF16 input, the same byte", .sf_log2f = true)
+V(pad_filled, cast, "SF-3: padding rows written", .pad = 1)
+V(nan_negative, cast, "FMT-2: the other NaN code", .nan = 1)
+V(nan_group_free, cast, "CAST-7: all that is unspecified is all ones", .nan = 2)
+
+V(plain, rmsnorm, "nominal orders, pairwise sum", .order = 0)
+V(lanes_32, rmsnorm, "RMS-3: 32 strided lanes, then a tree", .lanes = 32)
+V(lanes_64, rmsnorm, "RMS-3: 64 lanes", .lanes = 64)
+V(lanes_128, rmsnorm, "RMS-3: 128 lanes", .lanes = 128)
+V(lanes_256, rmsnorm, "RMS-3: 256 lanes", .lanes = 256)
+V(lanes_512, rmsnorm, "RMS-3: 512 lanes", .lanes = 512)
+V(lanes_1024, rmsnorm, "RMS-3: 1024 lanes", .lanes = 1024)
+V(fma, rmsnorm, "RMS-3: squares added unrounded", .fma = true)
+V(fma_128, rmsnorm, "RMS-3: both", .fma = true, .lanes = 128)
+V(mean_times, rmsnorm, "RMS-3: sum * fl(1/d), one more rounding", .mean_times = true)
+V(s_low, rmsnorm, "RMS-3: s at its lower end", .s_end = -1)
+V(s_high, rmsnorm, "RMS-3: s at its upper end", .s_end = 1)
+V(rstd_low, rmsnorm, "RMS-4: rstd at its lower end", .rstd_end = -1)
+V(rstd_high, rmsnorm, "RMS-4: rstd at its upper end", .rstd_end = 1)
+V(low, rmsnorm, "RMS-3, RMS-4: both make y small", RMS_LOW)
+V(high, rmsnorm, "RMS-3, RMS-4: both make y large", RMS_HIGH)
+V(order_1, rmsnorm, "RMS-5: ((r rstd) scale) w", .order = 1)
+V(order_2, rmsnorm, "RMS-5: (r rstd)(w scale)", .order = 2)
+V(order_3, rmsnorm, "RMS-5: ((r w) rstd) scale", .order = 3)
+V(order_4, rmsnorm, "RMS-5: ((r w) scale) rstd", .order = 4)
+V(order_5, rmsnorm, "RMS-5: (r w)(rstd scale)", .order = 5)
+V(order_6, rmsnorm, "RMS-5: ((r scale) rstd) w", .order = 6)
+V(order_7, rmsnorm, "RMS-5: ((r scale) w) rstd", .order = 7)
+V(order_8, rmsnorm, "RMS-5: (r scale)(rstd w)", .order = 8)
+V(order_9, rmsnorm, "RMS-5: ((rstd w) r) scale", .order = 9)
+V(order_10, rmsnorm, "RMS-5: ((rstd w) scale) r", .order = 10)
+V(order_11, rmsnorm, "RMS-5: ((rstd scale) r) w", .order = 11)
+V(order_12, rmsnorm, "RMS-5: ((rstd scale) w) r", .order = 12)
+V(order_13, rmsnorm, "RMS-5: ((w scale) r) rstd", .order = 13)
+V(order_14, rmsnorm, "RMS-5: ((w scale) rstd) r", .order = 14)
+V(low_order_4, rmsnorm, "all three freedoms", RMS_LOW, .order = 4)
+V(low_order_5, rmsnorm, "all three freedoms", RMS_LOW, .order = 5)
+V(low_order_12, rmsnorm, "all three freedoms", RMS_LOW, .order = 12)
+V(low_order_14, rmsnorm, "all three freedoms", RMS_LOW, .order = 14)
+V(high_order_4, rmsnorm, "all three freedoms", RMS_HIGH, .order = 4)
+V(high_order_5, rmsnorm, "all three freedoms", RMS_HIGH, .order = 5)
+V(high_order_12, rmsnorm, "all three freedoms", RMS_HIGH, .order = 12)
+V(high_order_14, rmsnorm, "all three freedoms", RMS_HIGH, .order = 14)
+V(pad_filled, rmsnorm, "SF-3: padding rows written", .pad = 1)
+V(sf_log2f, rmsnorm, "CAST-4: ceilf(log2f(sf)), the cast is fed BF16 (RMS-6)", .sf_log2f = true)
+V(sf_times, rmsnorm, "CAST-3: amax * fl(1/448) under round_sf", .sf_times = true)
+V(nan_group_free, rmsnorm, "CAST-7: all that is unspecified is all ones", .nan = 2)
+
+B(low_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out", "RMS-3, RMS-4 at twice: 24u",
+  .s_end = 2, .rstd_end = -2)
+B(high_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out", "RMS-3, RMS-4 at twice: 24u",
+  .s_end = -2, .rstd_end = 2)
+B(low_twice_bf16, rmsnorm, "rmsnorm(M=64,d=7168,fill=normal)", "value:out", "the same through a BF16 out, 1 element in 10^4",
+  .s_end = 2, .rstd_end = -2)
+B(high_twice_bf16, rmsnorm, "rmsnorm(M=64,d=7168,fill=normal)", "value:out", "the same through a BF16 out, 1 element in 10^4",
+  .s_end = -2, .rstd_end = 2)
+B(low_twice_order_5, rmsnorm, "rmsnorm(M=17,d=128,out=f32,scale=0.3,fill=normal)", "value:out", "and another order",
+  .s_end = 2, .rstd_end = -2, .order = 5)
+B(high_twice_order_14, rmsnorm, "rmsnorm(M=17,d=128,out=f32,scale=0.3,fill=normal)", "value:out", "and another order",
+  .s_end = -2, .rstd_end = 2, .order = 14)
+B(s_low_thrice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-3 alone: 24u", .s_end = -3)
+B(s_high_thrice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-3 alone: 24u", .s_end = 3)
+B(rstd_low_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u", .rstd_end = -6)
+B(rstd_high_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u", .rstd_end = 6)
+B(low_twice_cast, rmsnorm, "rmsnorm(M=17,d=1024,out=e4m3,bf16=1,fill=brink)", "value:bf16", "in y_bf (RMS-6)",
+  .s_end = 2, .rstd_end = -2)
+B(order_by_m, rmsnorm, "rmsnorm(M={3,17},d=4096,out=f32,fill=normal)", "determinism",
+  "DET-2: the lanes depend on M (R22); each row is right, so only the comparison of batches finds it", .by_m = true)
+B(pad_twice, cast, "cast(M=17,d=128,sf=col,fill=normal)", "keep", "SF-3: as many padding words again, behind the storage", .pad = 2)
+B(pad_twice, rmsnorm, "rmsnorm(M=17,d=128,out=e4m3,sf=col,fill=normal)", "keep", "SF-3: likewise", .pad = 2)
+B(nan_next_group, cast, "cast(M=17,d=128,fill=specials)", "value:out", "CAST-7: the group behind an unspecified one too", .nan = 3)
+B(sf_times_always, cast, "cast(M=17,d=128,sf=row,round=0,fill=normal)", "value:sf", "CAST-3: without round_sf too",
+  .sf_times_always = true)
+B(sf_log2f_f32, cast, "cast(M=64,d=512,x=f32,fill=pow2-edges)", "value:sf", "CAST-4: of F32 input too", .sf_log2f_always = true)
+
+#undef RMS_LOW
+#undef RMS_HIGH
+#undef V
+#undef B
