@@ -88,6 +88,7 @@ static int load(struct backend *b, const char *path, char *why, size_t size)
     if (!entry)
         return fail(why, size, "backend %s: %s does not export lc_plugin_v1", b->name, path);
     b->plugin = entry();
+    fesetenv(FE_DFL_ENV);
     if (!b->plugin || b->plugin->abi != LC_ABI || b->plugin->call_size != sizeof(struct lc_call) || !b->plugin->kernels)
         return fail(why, size, "backend %s: %s was built for another ABI (layercheck.h, LC_ABI)", b->name, path);
     return 0;
@@ -170,6 +171,16 @@ void *backend_stream(const struct backend *b)
     return b->stream;
 }
 
+/* What the kernel returned, fit for use: a known status, words that end. */
+static int tidy(int status, char *msg, size_t size)
+{
+    msg[size - 1] = 0;
+    if (status >= LC_OK && status <= LC_FAILED)
+        return status;
+    snprintf(msg, size, "returned %d, which is no status", status);
+    return NO_STATUS;
+}
+
 static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, char *msg, size_t size)
 {
     struct lc_tensor tensors[MAX_TENSORS];
@@ -186,7 +197,7 @@ static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call
     call.msg_size = size;
     if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0)
         call.workspace = malloc(call.workspace_size);
-    const int status = b->own_reference ? ref_run(c->op, &call) : k->run(&call);
+    const int status = tidy(b->own_reference ? ref_run(c->op, &call) : k->run(&call), msg, size);
     fesetenv(FE_DFL_ENV);
     memcpy(after, arena, c->arena_size);
     free(call.workspace);
@@ -219,7 +230,7 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
     call.msg_size = size;
     if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0 && !(call.workspace = d->alloc(call.workspace_size)))
         return fail(msg, size, "device memory: %s%s", d->last_error(), "");
-    int status = k->run(&call);
+    int status = tidy(k->run(&call), msg, size);
     if (d->stream_sync(b->stream) || d->download(after, b->arena, c->arena_size)) /* an asynchronous fault names its case */
         status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1; /* -2: this process is done with the device */
     if (call.workspace)

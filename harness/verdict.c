@@ -49,7 +49,7 @@ static void count(struct tally *t, enum lc_dtype f, struct iv w, uint32_t got, e
     const int64_t bin = *ulp < -4 ? -4 : *ulp > 4 ? 4 : *ulp;
     t->ulps[bin + 4]++;
     t->bias += (double) *ulp;
-    if (verdict == EXPLAINED && (f == LC_F32 || f == LC_BF16)) { /* a hull of y; that of a code is made of rounded values */
+    if (verdict == EXPLAINED && f != LC_E4M3 && w.lo < w.v && w.v < w.hi) { /* the hull of y; a code's is made of rounded values */
         const double used = slack_used(f, w, got);
         if (used > t->slack)
             t->slack = used;
@@ -285,9 +285,9 @@ void judge_call(struct backend *b, const struct lc_kernel *k, struct call *c, co
         else if (status == LC_BAD_ARG || status == LC_FAILED) {
             struct finding *const f = note(r, CHECK_STATUS, -1);
             snprintf(f->words, sizeof f->words, "%s: %.200s", status == LC_BAD_ARG ? "a legal call was refused" : "failed", msg);
-        } else if (status > LC_FAILED) {
+        } else if (status == NO_STATUS) {
             struct finding *const f = note(r, CHECK_STATUS, -1);
-            snprintf(f->words, sizeof f->words, "returned %d, which is no status", status);
+            snprintf(f->words, sizeof f->words, "%.200s", msg);
         }
     }
     if (status < 0) {

@@ -24,6 +24,7 @@ void backend_close(struct backend *b);
 const struct lc_plugin *backend_plugin(const struct backend *b);
 /* A copy of image on the side of the kernel's tensors, run, and the arena as it was left. Returns the kernel's status; -1: the
  * environment failed; -2: the kernel took the device down. msg says how. */
+enum { NO_STATUS = 100 }; /* the kernel returned what is no enum lc_status */
 int backend_run(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, char *msg, size_t size);
 
 /* ---- verdict (verdict.c) ---- */
