@@ -61,31 +61,35 @@ static void own_padding(struct call *c, int slot)
 {
     const struct slot *const s = &c->slot[slot];
     const struct lc_tensor *const t = &s->t;
-    if (strcmp(t->name, "sf") || t->rank < 2 || t->stride[t->rank - 2] != 1 || t->stride[t->rank - 1] == 1)
+    if (strcmp(t->name, "sf") || t->stride[t->rank - 1] == 1) /* in rows: no padding */
         return;
-    const int64_t m = t->shape[t->rank - 2], m_pad = s->storage[s->storage_rank - 1];
+    const int64_t m = t->rank > 1 ? t->shape[t->rank - 2] : 1, m_pad = s->storage[s->storage_rank - 1];
     for (size_t at = 0; m_pad && at < s->bytes / 4; at++)
         if ((int64_t) (at % (size_t) m_pad) >= m)
             memset(c->own + s->offset + 4 * at, PAD, 4);
 }
 
-int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
+void call_plan(struct call *c, const struct kase *k)
 {
     memset(c, 0, sizeof *c);
     c->id = *k;
     c->op = k->op;
     c->bad = (int) kase_int(k, "bad") - 1;
     c->op->build(c);
-    if (c->bad >= 0) { /* lay out the good call, then spoil it: the storage stays as large as it was */
-        layout(c);
+    layout(c);
+}
+
+int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
+{
+    call_plan(c, k);
+    if (c->bad >= 0) { /* the good call was laid out, so the storage stays as large as it was */
         c->op->bads[c->bad].spoil(c);
         for (int i = 0; i < MAX_TENSORS; i++)
             if (c->slot[i].listed && c->slot[i].same_as >= 0)
                 c->slot[i].offset = c->slot[c->slot[i].same_as].offset;
             else if (c->slot[i].listed && c->slot[i].miss > 0)
                 c->slot[i].offset = c->slot[i].offset / LINE * LINE + (size_t) c->slot[i].miss;
-    } else
-        layout(c);
+    }
     c->image = mmap(NULL, c->arena_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     c->own = calloc(c->arena_size, 1); /* KEEP */
     if (c->image == MAP_FAILED || !c->own) {

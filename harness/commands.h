@@ -56,5 +56,6 @@ struct run {
 /* Runs every kernel of a backend on the cases (golden: the file they come from, or NULL). 0, or an exit code. */
 int run_backend(struct run *run, const struct options *o, const char *backend, const struct cases *cases, const char *golden);
 int run_exit_code(const struct run *run);
+int run_reports(const struct options *o, struct run *run, json_t *summary); /* writes those of --report; 0, or an exit code */
 
 #endif

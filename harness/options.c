@@ -88,7 +88,8 @@ static int with_value(struct options *o, const char *name, const char *value)
         if (*end || !(o->timeout_s > 0))
             return usage_error("--timeout '%s': must be a number of seconds, more than 0", value);
     } else if (!strcmp(name, "--shard")) {
-        if (sscanf(value, "%d/%d", &o->shard, &o->shards) != 2 || o->shards < 1 || o->shard < 1 || o->shard > o->shards)
+        char rest;
+        if (sscanf(value, "%d/%d%c", &o->shard, &o->shards, &rest) != 2 || o->shards < 1 || o->shard < 1 || o->shard > o->shards)
             return usage_error("--shard '%s': must be i/n, 1 <= i <= n", value);
     } else if (!strcmp(name, "--report")) {
         if (!report_is_known(value))

@@ -80,7 +80,11 @@ void out_failure(FILE *to, json_t *result, bool verbose)
             fprintf(to, ", %g u", real_of(f, "k"));
         fprintf(to, ")");
     }
-    fprintf(to, "\n        rerun: layercheck run --backend %s --case '%s' -v\n", text_of(result, "backend"), text_of(result, "case"));
+    if (text_of(result, "file")[0])
+        fprintf(to, "\n        rerun: layercheck judge %s --case '%s' -v\n", text_of(result, "file"), text_of(result, "case"));
+    else
+        fprintf(to, "\n        rerun: layercheck run --backend %s --case '%s' -v\n", text_of(result, "backend"),
+                text_of(result, "case"));
     if (verbose)
         histogram(to, result);
 }
@@ -161,8 +165,8 @@ void out_text(FILE *to, json_t *s)
     fprintf(to, "%s %s, contract %.12s, suite %s: %lld cases\n", text_of(s, "program"), text_of(s, "revision"),
             text_of(s, "contract"), text_of(s, "suite"), (long long) int_of(s, "suite_cases"));
     json_object_foreach(json_object_get(s, "devices"), key, row)
-        fprintf(to, "%s: %s, compute capability %s, driver %s, runtime %s\n", key, text_of(row, "name"), text_of(row, "cc"),
-                text_of(row, "driver"), text_of(row, "runtime"));
+        fprintf(to, "%s: %s, compute capability %s, driver %s, CUDA runtime %s, nvcc %s\n", key, text_of(row, "name"),
+                text_of(row, "compute_capability"), text_of(row, "driver"), text_of(row, "cuda_runtime"), text_of(row, "nvcc"));
     fprintf(to, "%-34s %5s %5s %5s %6s %5s %12s %10s %7s %10s\n", "backend/kernel op", "cases", "pass", "fail", "unsup.", "other",
             "elements", "explained", "slack", "elem/s");
     json_object_foreach(json_object_get(s, "rows"), key, row)

@@ -221,7 +221,7 @@ static int read_journal(struct run *run, const char *path)
     return 0;
 }
 
-static int write_reports(const struct options *o, struct run *run, json_t *summary)
+int run_reports(const struct options *o, struct run *run, json_t *summary)
 {
     int status = 0;
     for (int i = 0; i < o->reports.n; i++) {
@@ -359,7 +359,9 @@ int command_run(int argc, char **argv)
     if (o.resume && (status = read_journal(&run, o.resume)))
         return status;
     mkdir(journal_dir, 0777); /* a tree that cannot be written has no last run: not an error */
-    run.journal = fopen(o.resume ? o.resume : journal_path, o.resume ? "a" : "w");
+    run.journal = fopen(o.resume ? o.resume : journal_path, o.resume ? "a+" : "w");
+    if (o.resume && run.journal && !fseek(run.journal, -1, SEEK_END) && fgetc(run.journal) != '\n' && !fseek(run.journal, 0, SEEK_END))
+        fputs("\n", run.journal); /* behind a line that was cut */
     run.cases = cases.n;
     for (int i = 0; i < o.backends.n && !pool_interrupted; i++) {
         bool twice = false;
@@ -380,7 +382,7 @@ int command_run(int argc, char **argv)
     json_t *const summary = out_summary(run.results, &facts);
     out_text(stdout, summary);
     const bool vacuous = vacuous_suite(&run, &o);
-    const int reports = write_reports(&o, &run, summary);
+    const int reports = run_reports(&o, &run, summary);
     const int saved = o.save ? save_failed(&run) : 0;
     const int verdict = run_exit_code(&run);
     json_decref(summary);

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "room.h"
+
 const char *const check_names[CHECKS] = { "value", "keep", "poison", "refusal", "status" };
 const char *const outcome_names[OUTCOMES] = { "pass", "fail", "unsupported", "crash", "timeout", "broken", "vacuous" };
 
@@ -54,44 +56,6 @@ static void count(struct tally *t, enum lc_dtype f, struct iv w, uint32_t got, e
         if (used > t->slack)
             t->slack = used;
     }
-}
-
-struct room { /* one row of every output */
-    struct iv *iv;
-    uint32_t *code, *row[MAX_TENSORS]; /* row: the part of code that is one output's, or NULL */
-    uint8_t *free;
-    struct ref_want want;
-    struct ref_got got;
-};
-
-static int room_open(struct room *room, const struct call *c, int64_t cols[MAX_TENSORS])
-{
-    size_t most = 1;
-    memset(room, 0, sizeof *room);
-    for (int i = 0; i < MAX_TENSORS; i++) {
-        cols[i] = c->slot[i].on && c->slot[i].listed ? c->op->cols(&c->args, i) : 0;
-        most = (size_t) cols[i] > most ? (size_t) cols[i] : most;
-    }
-    room->iv = calloc(most * (MAX_TENSORS + 1), sizeof *room->iv);
-    room->code = calloc(most * MAX_TENSORS, sizeof *room->code);
-    room->free = calloc(most * MAX_TENSORS, 1);
-    if (!room->iv || !room->code || !room->free)
-        return -1;
-    for (int i = 0; i < MAX_TENSORS; i++) {
-        room->want.at[i] = room->iv + most * (size_t) i;
-        room->want.free[i] = room->free + most * (size_t) i;
-        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT)
-            room->got.code[i] = room->row[i] = room->code + most * (size_t) i;
-    }
-    room->want.y = room->iv + most * MAX_TENSORS;
-    return 0;
-}
-
-static void room_close(struct room *room)
-{
-    free(room->iv);
-    free(room->code);
-    free(room->free);
 }
 
 void judge_values(const struct call *c, const uint8_t *after, const struct iv *given_y, struct result *r)
@@ -243,11 +207,14 @@ void result_settle(const struct call *c, struct result *r)
     const unsigned may_be = c->op->fills[kase_int(&c->id, "fill")].may_be;
     for (int i = 0; i < MAX_TENSORS; i++) {
         const struct tally *const t = &r->tally[i];
+        if (!c->slot[i].listed || !c->slot[i].on)
+            continue;
         const int64_t judged = t->exact + t->explained + t->unexplained;
         const int zero = t->zero * 2 > judged && !(may_be & MAY_BE_ZERO);
         const int saturated = t->saturated * 2 > judged && !(may_be & MAY_BE_SATURATED);
-        const int wide = c->slot[i].t.shape[c->slot[i].t.rank - 1] >= 8; /* one channel is its group's largest: saturated by right */
-        if (judged >= 64 && wide && c->slot[i].fmt != LC_UE8M0 && (zero || saturated)) {
+        /* one channel is its group's largest: saturated by right */
+        const int wide = judged >= 64 && c->slot[i].t.shape[c->slot[i].t.rank - 1] >= 8;
+        if (wide && c->slot[i].fmt != LC_UE8M0 && (zero || saturated)) {
             r->outcome = VACUOUS;
             snprintf(r->msg, sizeof r->msg, "%s: most of it should be %s, and fill=%s does not say so", c->slot[i].t.name,
                      zero ? "zero" : "saturated", c->op->fills[kase_int(&c->id, "fill")].name);

@@ -8,9 +8,10 @@
 /* ---- arena (arena.c) ---- */
 enum { POISON_A = 0xff, POISON_B = 0x7b }; /* NaN everywhere, though fmax swallows it | a large finite number */
 
-/* Builds the call of a settled case: slots, layout, inputs. given: an input's storage by name from a file, or NULL to use the
+/* Builds the call of a settled case and its inputs. given: an input's storage by name from a file, or NULL to use the
  * case's fill. Returns 0, or -1 with c->msg. call_close frees. */
 typedef int (*given_fn)(void *user, const char *tensor, void *storage, size_t bytes);
+void call_plan(struct call *c, const struct kase *k); /* slots, scalars and layout alone: no memory */
 int call_open(struct call *c, const struct kase *k, given_fn given, void *user);
 void call_close(struct call *c);
 void call_poison(struct call *c, uint8_t poison); /* every byte of image that is no input */

@@ -47,9 +47,9 @@ static __device__ __forceinline__ void fast_unpack(const struct fast_raw<float> 
     }
 }
 
-/* Aligned, evenly spaced rows of whole groups, taken as one flat run of vectors: no lane idles at a row's end whatever d is, K vectors a
- * thread are in flight before the first is used, and rows come back by one multiplication. Groups and words are whole within a
- * warp because a row is a whole number of them. */
+/* Aligned, evenly spaced rows of whole groups, taken as one flat run of vectors: no lane idles at a row's end whatever d is,
+ * K vectors a thread are in flight before the first is used, and rows come back by one multiplication. Groups and words are
+ * whole within a warp because a row is a whole number of them. */
 template <typename X, int GROUP, int K>
 static __global__ void __launch_bounds__(FAST_CAST_THREADS, 4) fast_cast_flat(const __grid_constant__ struct fast_cast p)
 {

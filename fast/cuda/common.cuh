@@ -242,8 +242,8 @@ static inline int fast_fail(const struct lc_call *call, enum lc_status status, c
 template <class P>
 static inline int fast_launch(const struct lc_call *call, const char *what, void (*kernel)(P), int64_t grid, dim3 block, P params)
 {
-    if (params.rows > INT32_MAX || grid > INT32_MAX)
-        return fast_fail(call, LC_UNSUPPORTED, what, "more than 2^31 - 1 rows");
+    if (params.rows >= INT32_MAX || grid > INT32_MAX)
+        return fast_fail(call, LC_UNSUPPORTED, what, "2^31 - 1 rows or more");
     void *args[] = {&params};
     cudaError_t e = cudaLaunchKernel((const void *)kernel, dim3((unsigned)grid), block, args, 0, (cudaStream_t)call->stream);
     const cudaError_t last = cudaGetLastError();

@@ -72,6 +72,11 @@ static int device_download(void *dst, const void *src, size_t n)
 
 static int device_fill(void *dst, int byte, size_t n) { return finish(cudaMemset(dst, byte, n), "fill"); }
 
+static int device_copy(void *dst, const void *src, size_t n, void *stream)
+{
+    return report(cudaMemcpyAsync(dst, src, n, cudaMemcpyDeviceToDevice, (cudaStream_t)stream), "copy");
+}
+
 static void *device_stream_create(void)
 {
     cudaStream_t s = nullptr;
@@ -115,6 +120,28 @@ static void json_text(char *out, size_t size, const char *in)
     out[n] = '\0';
 }
 
+/* The kernel driver's release ("580.159.04"), where the system shows it. */
+static void driver_release(char *out, size_t size)
+{
+    char line[256] = "";
+    snprintf(out, size, "unknown");
+    FILE *const f = fopen("/proc/driver/nvidia/version", "r");
+    if (f == nullptr)
+        return;
+    while (fgets(line, sizeof line, f) != nullptr)
+        for (const char *at = line; *at != '\0'; at++) {
+            int major = 0, minor = 0, used = 0;
+            if ((at == line || at[-1] == ' ') && sscanf(at, "%d.%d%n", &major, &minor, &used) == 2 && major > 100) {
+                while (at[used] == '.' || (at[used] >= '0' && at[used] <= '9'))
+                    used++;
+                snprintf(out, size, "%.*s", used, at);
+                fclose(f);
+                return;
+            }
+        }
+    fclose(f);
+}
+
 static int device_info(int ordinal, char *json, size_t size)
 {
     struct cudaDeviceProp prop;
@@ -125,13 +152,16 @@ static int device_info(int ordinal, char *json, size_t size)
         e = report(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
     if (e != 0)
         return e;
-    char name[sizeof prop.name];
+    char name[sizeof prop.name], release[64];
     json_text(name, sizeof name, prop.name);
+    driver_release(release, sizeof release);
     const int n = snprintf(json, size,
-                           "{\"name\": \"%s\", \"driver\": %d, \"runtime\": %d, \"sm_count\": %d, "
-                           "\"compute_capability\": \"%d.%d\", \"l2_bytes\": %d, \"memory_bytes\": %zu}",
-                           name, driver, runtime, prop.multiProcessorCount, prop.major, prop.minor, prop.l2CacheSize,
-                           prop.totalGlobalMem);
+                           "{\"name\": \"%s\", \"driver\": \"%s\", \"cuda_driver\": \"%d.%d\", \"cuda_runtime\": \"%d.%d\", "
+                           "\"nvcc\": \"%d.%d.%d\", \"compute_capability\": \"%d.%d\", \"sm_count\": %d, \"l2_bytes\": %d, "
+                           "\"memory_bytes\": %zu}",
+                           name, release, driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10,
+                           __CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__, __CUDACC_VER_BUILD__, prop.major, prop.minor,
+                           prop.multiProcessorCount, prop.l2CacheSize, prop.totalGlobalMem);
     return n >= 0 && (size_t)n < size ? 0 : report(cudaErrorInvalidValue, "info: buffer too small");
 }
 
@@ -139,7 +169,7 @@ extern "C" DEVICE_EXPORT const struct lc_device *lc_device_v1(void)
 {
     static const struct lc_device table = {
         LC_DEVICE_ABI,        device_count,       device_open,         device_alloc,        device_free,
-        device_upload,        device_download,    device_fill,         device_stream_create, device_stream_sync,
+        device_upload,        device_download,    device_fill, device_copy,         device_stream_create, device_stream_sync,
         device_event_create,  device_event_record, device_event_ms,    device_last_error,   device_info,
     };
     return &table;

@@ -25,6 +25,7 @@ struct lc_device {
     int (*upload)(void *dst, const void *src, size_t n);   /* upload, download and fill are complete on return, */
     int (*download)(void *dst, const void *src, size_t n); /* and wait for all work of stream_create's streams */
     int (*fill)(void *dst, int byte, size_t n);
+    int (*copy)(void *dst, const void *src, size_t n, void *stream); /* on the device, enqueued */
     void *(*stream_create)(void); /* streams and events live as long as the process */
     int (*stream_sync)(void *stream);
     void *(*event_create)(void);

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V or B defined; both are undefined
- * again at the end.
+/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V or B defined; both
+ * are undefined again at the end.
  *
  *   V(id, op, text, knobs...)                plugin "conforming": every case must pass
- *   B(id, op, cases, check, text, knobs...)  plugin "beyond": must be flagged on these cases, by this check
+ *   B(id, op, cases, check, text, knobs...)  plugin "beyond": must be flagged on these cases, by this check;
+ *                                            "determinism": no case finds it, comparing batches does (DET-2)
  *
  * knobs: initialisers of struct plain_knobs.
  *
- * The radius of y is the sum of all freedoms, 18u, so that one freedom alone shows only when it passes that sum: s is worth
- * 8u of it and rstd 4u, each pushed to twice 16u and 8u. Both at twice, the same way, are 24u: flagged in every element of an
- * F32 out, and in a BF16 out where a midpoint lies between. Alone, s needs three times its own and rstd six (24u). */
+ * The radius of y is the sum of all freedoms, 18u, so that one freedom alone shows only when it passes that sum:
+ * s is worth 8u of it and rstd 4u, each pushed to twice 16u and 8u. Both at twice, the same way, are 24u: flagged
+ * in every element of an F32 out, and in a BF16 out where a midpoint lies between. Alone, s needs three times its
+ * own and rstd six (24u). */
 #ifndef V
 #define V(...)
 #endif
@@ -70,32 +72,40 @@ V(sf_log2f, rmsnorm, "CAST-4: ceilf(log2f(sf)), the cast is fed BF16 (RMS-6)", .
 V(sf_times, rmsnorm, "CAST-3: amax * fl(1/448) under round_sf", .sf_times = true)
 V(nan_group_free, rmsnorm, "CAST-7: all that is unspecified is all ones", .nan = 2)
 
-B(low_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out", "RMS-3, RMS-4 at twice: 24u",
-  .s_end = 2, .rstd_end = -2)
-B(high_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out", "RMS-3, RMS-4 at twice: 24u",
-  .s_end = -2, .rstd_end = 2)
-B(low_twice_bf16, rmsnorm, "rmsnorm(M=64,d=7168,fill=normal)", "value:out", "the same through a BF16 out, 1 element in 10^4",
-  .s_end = 2, .rstd_end = -2)
-B(high_twice_bf16, rmsnorm, "rmsnorm(M=64,d=7168,fill=normal)", "value:out", "the same through a BF16 out, 1 element in 10^4",
-  .s_end = -2, .rstd_end = 2)
-B(low_twice_order_5, rmsnorm, "rmsnorm(M=17,d=128,out=f32,scale=0.3,fill=normal)", "value:out", "and another order",
-  .s_end = 2, .rstd_end = -2, .order = 5)
-B(high_twice_order_14, rmsnorm, "rmsnorm(M=17,d=128,out=f32,scale=0.3,fill=normal)", "value:out", "and another order",
-  .s_end = -2, .rstd_end = 2, .order = 14)
-B(s_low_thrice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-3 alone: 24u", .s_end = -3)
-B(s_high_thrice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-3 alone: 24u", .s_end = 3)
-B(rstd_low_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u", .rstd_end = -6)
-B(rstd_high_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u", .rstd_end = 6)
+B(low_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out",
+  "RMS-3, RMS-4 at twice: 24u", .s_end = 2, .rstd_end = -2)
+B(high_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out",
+  "RMS-3, RMS-4 at twice: 24u", .s_end = -2, .rstd_end = 2)
+B(low_twice_bf16, rmsnorm, "rmsnorm(M=64,d=7168,fill=normal)", "value:out",
+  "the same through a BF16 out, 1 element in 10^4", .s_end = 2, .rstd_end = -2)
+B(high_twice_bf16, rmsnorm, "rmsnorm(M=64,d=7168,fill=normal)", "value:out",
+  "the same through a BF16 out, 1 element in 10^4", .s_end = -2, .rstd_end = 2)
+B(low_twice_order_5, rmsnorm, "rmsnorm(M=17,d=128,out=f32,scale=0.3,fill=normal)", "value:out",
+  "and another order", .s_end = 2, .rstd_end = -2, .order = 5)
+B(high_twice_order_14, rmsnorm, "rmsnorm(M=17,d=128,out=f32,scale=0.3,fill=normal)", "value:out",
+  "and another order", .s_end = -2, .rstd_end = 2, .order = 14)
+B(s_low_thrice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-3 alone: 24u",
+  .s_end = -3)
+B(s_high_thrice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-3 alone: 24u",
+  .s_end = 3)
+B(rstd_low_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u",
+  .rstd_end = -6)
+B(rstd_high_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u",
+  .rstd_end = 6)
 B(low_twice_cast, rmsnorm, "rmsnorm(M=17,d=1024,out=e4m3,bf16=1,fill=brink)", "value:bf16", "in y_bf (RMS-6)",
   .s_end = 2, .rstd_end = -2)
 B(order_by_m, rmsnorm, "rmsnorm(M={3,17},d=4096,out=f32,fill=normal)", "determinism",
-  "DET-2: the lanes depend on M (R22); each row is right, so only the comparison of batches finds it", .by_m = true)
-B(pad_twice, cast, "cast(M=17,d=128,sf=col,fill=normal)", "keep", "SF-3: as many padding words again, behind the storage", .pad = 2)
+  "DET-2: the lanes depend on M (R22); each row is right, so only the comparison of batches finds it",
+  .by_m = true)
+B(pad_twice, cast, "cast(M=17,d=128,sf=col,fill=normal)", "keep",
+  "SF-3: as many padding words again, behind the storage", .pad = 2)
 B(pad_twice, rmsnorm, "rmsnorm(M=17,d=128,out=e4m3,sf=col,fill=normal)", "keep", "SF-3: likewise", .pad = 2)
-B(nan_next_group, cast, "cast(M=17,d=128,fill=specials)", "value:out", "CAST-7: the group behind an unspecified one too", .nan = 3)
-B(sf_times_always, cast, "cast(M=17,d=128,sf=row,round=0,fill=normal)", "value:sf", "CAST-3: without round_sf too",
-  .sf_times_always = true)
-B(sf_log2f_f32, cast, "cast(M=64,d=512,x=f32,fill=pow2-edges)", "value:sf", "CAST-4: of F32 input too", .sf_log2f_always = true)
+B(nan_next_group, cast, "cast(M=17,d=128,fill=specials)", "value:out",
+  "CAST-7: the group behind an unspecified one too", .nan = 3)
+B(sf_times_always, cast, "cast(M=17,d=128,sf=row,round=0,fill=normal)", "value:sf",
+  "CAST-3: without round_sf too", .sf_times_always = true)
+B(sf_log2f_f32, cast, "cast(M=64,d=512,x=f32,fill=pow2-edges)", "value:sf", "CAST-4: of F32 input too",
+  .sf_log2f_always = true)
 
 #undef RMS_LOW
 #undef RMS_HIGH

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Every EQUIVALENT row of table.h is tried, over its whole domain where no comment says otherwise: the mutation changes no
- * judged bit. */
+/* Every EQUIVALENT row of table.h is tried, over its whole domain where no comment says otherwise: the mutation
+ * changes no judged bit. */
 #include <criterion/criterion.h>
 #include <float.h>
 #include <math.h>
@@ -9,17 +9,23 @@
 
 static uint32_t bits_of(float v)
 {
-    const union { float f; uint32_t b; } u = { v };
+    const union {
+        float f;
+        uint32_t b;
+    } u = { v };
     return u.b;
 }
 
 static float float_of(uint32_t b)
 {
-    const union { uint32_t b; float f; } u = { b };
+    const union {
+        uint32_t b;
+        float f;
+    } u = { b };
     return u.f;
 }
 
-#define FLOOR 0x38d1b717u  /* fl(1e-4), CAST-2 */
+#define FLOOR 0x38d1b717u /* fl(1e-4), CAST-2 */
 #define FINITE 0x7f7fffffu /* the largest f32 */
 
 /* CAST-4's byte but for its offset; here so that the loop over all f32 takes seconds. */
@@ -33,8 +39,10 @@ static int32_t ceil_exp(float sf)
 static long cast_sf_times_rounded_with_round_sf(void)
 {
     const float inverse = 1 / 448.0f;
-    long wrong = ceil_exp(1.5f) - 127 != plain_ceil_exp(1.5f, MUT_none) || ceil_exp(2) - 127 != plain_ceil_exp(2, MUT_none);
-    for (uint32_t b = FLOOR; b <= FINITE; b++) wrong += ceil_exp(float_of(b) / 448.0f) != ceil_exp(float_of(b) * inverse);
+    long wrong = ceil_exp(1.5f) - 127 != plain_ceil_exp(1.5f, MUT_none) ||
+                 ceil_exp(2) - 127 != plain_ceil_exp(2, MUT_none);
+    for (uint32_t b = FLOOR; b <= FINITE; b++)
+        wrong += ceil_exp(float_of(b) / 448.0f) != ceil_exp(float_of(b) * inverse);
     return wrong;
 }
 
@@ -54,12 +62,14 @@ static long cast_exp_log2f_of_bf16(void)
     return wrong;
 }
 
-/* |x| <= amax, and a product rounded once is monotone: the largest element decides. All is normal here, so that binades are
- * alike: all amax of the lowest two, of [448, 896) and of the highest one, and every 4099th of the rest. */
+/* |x| <= amax, and a product rounded once is monotone: the largest element decides. All is normal here, so that
+ * binades are alike: all amax of the lowest two, of [448, 896) and of the highest one, and every 4099th of the
+ * rest. */
 static long cast_no_saturation(void)
 {
     long wrong = 0;
-    for (uint32_t b = FLOOR; b <= FINITE; b += b < 0x39800000u || b >> 23 == 0x43e00000u >> 23 || b >= 0x7f000000u ? 1 : 4099) {
+    for (uint32_t b = FLOOR; b <= FINITE;
+         b += b < 0x39800000u || b >> 23 == 0x43e00000u >> 23 || b >= 0x7f000000u ? 1 : 4099) {
         const float a = float_of(b);
         wrong += a * plain_pow2(-plain_ceil_exp(a / 448.0f, MUT_none)) > 448.0f;
         wrong += a * (448.0f / a) >= 464.0f;
@@ -67,8 +77,8 @@ static long cast_no_saturation(void)
     return wrong;
 }
 
-/* Every 65537th F32 x with |x| < 2^-126 * 2^e, e = the smallest and largest exponent: code 0 of x's sign, rounded or not. Between
- * 0 and 2^-10 the code is 0, and 2^-126 is below it; e is -22..120. */
+/* Every 65537th F32 x with |x| < 2^-126 * 2^e, e = the smallest and largest exponent: code 0 of x's sign,
+ * rounded or not. Between 0 and 2^-10 the code is 0, and 2^-126 is below it; e is -22..120. */
 static long cast_product_subnormal(void)
 {
     long wrong = 0;
@@ -77,12 +87,14 @@ static long cast_product_subnormal(void)
             const double real = ldexp((double) plain_float(b), -e);
             if (real >= ldexp(1, -126)) break;
             const float x = plain_float(b), f32 = x * plain_pow2(-e);
-            wrong += plain_e4m3(f32, MUT_none) != 0 || plain_e4m3(-f32, MUT_none) != 0x80 || real >= ldexp(1, -10);
+            wrong +=
+                plain_e4m3(f32, MUT_none) != 0 || plain_e4m3(-f32, MUT_none) != 0x80 || real >= ldexp(1, -10);
         }
     return wrong;
 }
 
-/* All 2^23 subnormals of one sign: no amax reaches the floor by them, and their code is 0 at the smallest scale. */
+/* All 2^23 subnormals of one sign: no amax reaches the floor by them, and their code is 0 at the smallest
+ * scale. */
 static long cast_ftz(void)
 {
     long wrong = 0;
@@ -94,12 +106,14 @@ static long cast_ftz(void)
     return wrong;
 }
 
-/* Every BF16 midpoint between normal numbers, as v, with the radius of RMS-3..5: the judge takes either neighbour. */
+/* Every BF16 midpoint between normal numbers, as v, with the radius of RMS-3..5: the judge takes either
+ * neighbour. */
 static long rms_out_ties_away(void)
 {
     long wrong = 0;
     for (uint32_t code = 0x80; code < 0x7f7f; code++) {
-        const double v = ((double) plain_from_bf16((uint16_t) code) + plain_from_bf16((uint16_t) (code + 1))) / 2;
+        const double v =
+            ((double) plain_from_bf16((uint16_t) code) + plain_from_bf16((uint16_t) (code + 1))) / 2;
         const struct iv y = iv_widen(iv_pt(v), ldexp(REF_RMSNORM_K, -24) * v);
         wrong += judge(LC_BF16, y, code) == UNEXPLAINED || judge(LC_BF16, y, code + 1) == UNEXPLAINED;
     }

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin "mutants": one kernel variant per M row of table.h, named by its id, and "none", which is right. */
+/* The plugin "mutants": one kernel variant per M row of table.h, named by its id, and "none", which is right.
+ */
 #include "plain.h"
 
 static const struct plain_knobs usual;
 
 /* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
-#define M(id, op, ...)                                                                                                 \
-    static int run_##id(const struct lc_call *call) { return plain_##op(call, &usual, MUT_##id); }
+#define M(id, op, ...)                                                                                         \
+    static int run_##id(const struct lc_call *call)                                                            \
+    {                                                                                                          \
+        return plain_##op(call, &usual, MUT_##id);                                                             \
+    }
 #include "table.h"
 
 static int cast_none(const struct lc_call *call)

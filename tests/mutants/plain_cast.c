@@ -17,7 +17,7 @@ static float amax_of(const struct plain_row *r, int64_t g)
     if (mut == MUT_cast_amax_first_1024 && end > begin + 1024) end = begin + 1024;
     if (mut == MUT_cast_amax_short_group && end - begin < r->s->group) end = begin;
     if (mut == MUT_cast_amax_reads_gap) end = begin + r->s->group;
-    if (mut == MUT_cast_amax_reads_sf) amax = plain_sf_load(r, g);                 /* running maximum never initialised */
+    if (mut == MUT_cast_amax_reads_sf) amax = plain_sf_load(r, g); /* running maximum never initialised */
     for (int64_t i = begin; i < end; i++) {
         float v = fabsf(r->at(r->from, i));
         if (mut == MUT_cast_amax_signed) v = r->at(r->from, i);
@@ -45,7 +45,7 @@ static struct scale scale_of(const struct plain_row *r, const float amax)
     if (mut == MUT_cast_max_240) largest = 240.0f;
     float a = amax > lowest ? amax : lowest;
     if (mut == MUT_cast_adds_eps) a = amax + lowest;
-    struct scale s = { .sf = a / largest };                                        /* fl(amax / 448) */
+    struct scale s = { .sf = a / largest }; /* fl(amax / 448) */
     if (mut == MUT_cast_sf_times_rounded) s.sf = a * (1 / largest);
     if (mut == MUT_cast_sf_truncate && (double) s.sf * largest > a) s.sf = nextafterf(s.sf, 0);
     if (mut == MUT_cast_sf_bf16) s.sf = plain_from_bf16(plain_bf16(s.sf, PLAIN_RN));
@@ -56,13 +56,14 @@ static struct scale scale_of(const struct plain_row *r, const float amax)
     if (mut == MUT_sf_round_forced) round = true;
     if (round) {
         s.e = plain_ceil_exp(s.sf, mut);
-        if (((r->k->sf_log2f && r->bf16) || r->k->sf_log2f_always) && isfinite(s.sf)) s.e = (int) ceilf(log2f(s.sf));
+        if (((r->k->sf_log2f && r->bf16) || r->k->sf_log2f_always) && isfinite(s.sf))
+            s.e = (int) ceilf(log2f(s.sf));
         s.times = plain_pow2(-s.e);
-        if (mut == MUT_cast_inverse_half && s.e < -15) s.times = INFINITY;         /* Q27: 2^16 is no f16 */
-        if (mut == MUT_cast_pack_drops_mantissa) s.times = 1 / s.sf;               /* Q06: only the stored scale loses it */
+        if (mut == MUT_cast_inverse_half && s.e < -15) s.times = INFINITY; /* Q27: 2^16 is no f16 */
+        if (mut == MUT_cast_pack_drops_mantissa) s.times = 1 / s.sf; /* Q06: only the stored scale loses it */
         s.sf = plain_pow2(s.e);
     } else {
-        s.times = 448.0f / a;                                                      /* fl(448 / amax) */
+        s.times = 448.0f / a; /* fl(448 / amax) */
         if (mut == MUT_cast_inverse_of_sf) s.times = 1 / s.sf;
         if (mut == MUT_cast_inverse_two_roundings) s.times = 448.0f * (1 / a);
         if (mut == MUT_cast_inverse_not_floored) s.times = 448.0f / amax;
@@ -83,8 +84,9 @@ static float to_odd(double v)
 static uint8_t code_of(const struct plain_row *r, const struct scale s, float v)
 {
     const enum mutant mut = r->mut;
-    if (mut == MUT_cast_double_round || mut == MUT_cast_reads_bf16) v = plain_from_bf16(plain_bf16(v, PLAIN_RN));
-    float q = v * s.times * r->post;                                               /* fl(x * fl(448 / amax)), or exact */
+    if (mut == MUT_cast_double_round || mut == MUT_cast_reads_bf16)
+        v = plain_from_bf16(plain_bf16(v, PLAIN_RN));
+    float q = v * s.times * r->post; /* fl(x * fl(448 / amax)), or exact */
     const double exact = (double) v * s.times;
     if (mut == MUT_cast_divides && !r->s->round) q = v / s.sf;
     if (mut == MUT_cast_product_truncate && fabs((double) q) > fabs(exact)) q = nextafterf(q, 0);
@@ -113,7 +115,7 @@ void plain_cast_row(const struct plain_row *r)
         const bool is_free = has_nan || isinf(amax);
         for (int64_t i = begin; i < end; i++) {
             const bool nan = r->at(r->from, i) != r->at(r->from, i);
-            if (nan && r->k->nan == 1) r->out[i] ^= 0x80;                          /* either sign is a NaN (FMT-2) */
+            if (nan && r->k->nan == 1) r->out[i] ^= 0x80; /* either sign is a NaN (FMT-2) */
             if (r->k->nan > 1 && (is_free || (r->k->nan > 2 && free_before))) r->out[i] = 0xff;
         }
         int e = r->k->nan > 1 && is_free ? 128 : s.e;
@@ -145,19 +147,31 @@ int plain_cast(const struct lc_call *call, const struct plain_knobs *k, enum mut
     const struct lc_tensor *const x = a->t[CAST_X], *const out = a->t[CAST_OUT];
     const int64_t rows = a->batch * a->m;
     struct input in = { x, 0 };
-    struct plain_row r = { .s = &a->sf, .k = k, .mut = mut, .batch = a->batch, .m = a->m, .d = a->d, .at = load, .from = &in,
-                           .post = 1, .bf16 = x->dtype == LC_BF16, .sf = a->t[CAST_SF], .extra_sf = a->t[CAST_EXTRA_SF] };
+    struct plain_row r = { .s = &a->sf,
+                           .k = k,
+                           .mut = mut,
+                           .batch = a->batch,
+                           .m = a->m,
+                           .d = a->d,
+                           .at = load,
+                           .from = &in,
+                           .post = 1,
+                           .bf16 = x->dtype == LC_BF16,
+                           .sf = a->t[CAST_SF],
+                           .extra_sf = a->t[CAST_EXTRA_SF] };
     r.strided = x->rank > 1 && x->stride[x->rank - 2] != a->d;
-    if (mut == MUT_cast_no_rows && rows == 0) abort();                             /* a launch of no blocks is an error */
+    if (mut == MUT_cast_no_rows && rows == 0) abort(); /* a launch of no blocks is an error */
     for (r.row = 0; r.row < rows; r.row++) {
         if (mut == MUT_cast_last_row_unwritten && r.row == rows - 1) break;
         in.at = plain_row(x, a->m, r.row, mut);
         if (mut == MUT_cast_x_dense) in.at = r.row * a->d;
         r.out = (uint8_t *) out->data + r.row * a->d;
         plain_cast_row(&r);
-        if (mut == MUT_cast_stray_row_end) for (int64_t i = a->d; i % 8; i++) r.out[i] = 0; /* a whole vector for the tail */
+        if (mut == MUT_cast_stray_row_end)
+            for (int64_t i = a->d; i % 8; i++) r.out[i] = 0; /* a whole vector for the tail */
         if (mut == MUT_cast_stray_before && r.row == 0) r.out[-1] = 0;
-        if (mut == MUT_cast_writes_x && x->dtype == LC_BF16) ((uint16_t *) x->data)[in.at] ^= 0x8000; /* scratch in place */
+        if (mut == MUT_cast_writes_x && x->dtype == LC_BF16)
+            ((uint16_t *) x->data)[in.at] ^= 0x8000; /* scratch in place */
     }
     plain_sf_done(&r);
     return LC_OK;

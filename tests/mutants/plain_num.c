@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Roundings in f32 and integer bits (FMT-1, FMT-2, CAST-4), row offsets, and the answer to bad arguments (ERR-1). */
+/* Roundings in f32 and integer bits (FMT-1, FMT-2, CAST-4), row offsets, and the answer to bad arguments
+ * (ERR-1). */
 #include "plain.h"
 
 #include <ctype.h>
@@ -54,9 +55,9 @@ uint8_t plain_e4m3(float v, enum mutant mut)
         if (mut == MUT_cast_nan_saturates) return (uint8_t) (sign | 0x7e);
         return (uint8_t) (sign | 0x7f);
     }
-    if (b >= 0x43e00000) return (uint8_t) (sign | 0x7e);                           /* 448 and above, Inf too */
+    if (b >= 0x43e00000) return (uint8_t) (sign | 0x7e); /* 448 and above, Inf too */
     if (mut == MUT_cast_saturates_early && b >= 0x43800000) return (uint8_t) (sign | 0x7e);
-    if (b < 0x3c800000) {                                                          /* below 2^-6: steps of 2^-9 */
+    if (b < 0x3c800000) { /* below 2^-6: steps of 2^-9 */
         code = plain_bits(plain_float(b) + 16384.0f) - plain_bits(16384.0f);
         if (mut == MUT_cast_subnormal_flush) code = 0;
         if (mut == MUT_cast_subnormal_formula && code < 8) code = b >> 20 & 7;
@@ -67,7 +68,7 @@ uint8_t plain_e4m3(float v, enum mutant mut)
     if (mut == MUT_cast_code_truncate) r = b;
     if (mut == MUT_cast_code_ties_away) r = b + 0x80000;
     if (mut == MUT_cast_code_ties_zero) r = b + 0x7ffff;
-    if (mut == MUT_cast_carry_lost && (r ^ b) >> 23) r = b & 0xff800000;           /* 126.24 becomes 64 */
+    if (mut == MUT_cast_carry_lost && (r ^ b) >> 23) r = b & 0xff800000; /* 126.24 becomes 64 */
     code = (r >> 20) - (120 << 3);
     return (uint8_t) (sign | (code > 0x7e ? 0x7e : code));
 }
@@ -100,7 +101,8 @@ bool plain_one_of(enum mutant mut, const enum mutant *list, int n)
 /* RMS-8, CAST-10: rows of a (B, M, d), (M, d) or (d) view, each operand with its own strides. */
 int64_t plain_row(const struct lc_tensor *t, int64_t m, int64_t row, enum mutant mut)
 {
-    const int64_t step = t->rank > 1 ? t->stride[t->rank - 2] : 0, b = m > 0 ? row / m : 0, i = m > 0 ? row % m : 0;
+    const int64_t step = t->rank > 1 ? t->stride[t->rank - 2] : 0, b = m > 0 ? row / m : 0,
+                  i = m > 0 ? row % m : 0;
     if (mut == MUT_rms_batch_flat || mut == MUT_cast_batch_flat) return row * step;
     if (mut == MUT_rms_offset_24 || mut == MUT_cast_offset_24) return row * step & 0xffffff;
     return (t->rank > 2 ? b * t->stride[0] : 0) + i * step;

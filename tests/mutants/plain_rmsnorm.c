@@ -19,7 +19,7 @@ struct row {
 static float x_at(const struct row *w, int64_t i)
 {
     const float x = plain_from_bf16(w->x[i]);
-    if (w->mut == MUT_rms_ftz && fabsf(x) < FLT_MIN) return copysignf(0, x);       /* FMT-5 */
+    if (w->mut == MUT_rms_ftz && fabsf(x) < FLT_MIN) return copysignf(0, x); /* FMT-5 */
     return x;
 }
 
@@ -29,7 +29,7 @@ static float r_at(const struct row *w, int64_t i)
     const enum mutant mut = w->mut;
     if (!w->res || mut == MUT_rms_residual_ignored || mut == MUT_rms_residual_after) return x_at(w, i);
     const float sum = x_at(w, i) + plain_from_bf16(w->res[i]);
-    if (mut == MUT_rms_residual_f32) return sum;                                   /* R02: dialect f32res */
+    if (mut == MUT_rms_residual_f32) return sum; /* R02: dialect f32res */
     if (mut == MUT_rms_residual_zero_sign && sum == 0) return 0;
     return plain_from_bf16(plain_bf16(sum, mut == MUT_rms_residual_truncate    ? PLAIN_TRUNCATE
                                            : mut == MUT_rms_residual_ties_away ? PLAIN_AWAY
@@ -56,7 +56,7 @@ static float tree(const struct row *w, int64_t first, int64_t step, int64_t coun
     }
     const int64_t half = (count + 1) / 2;
     const float sum = tree(w, first, step, half) + tree(w, first + half * step, step, count - half);
-    return w->mut == MUT_rms_bf16_partials ? plain_round(sum, 8) : sum;            /* R07 */
+    return w->mut == MUT_rms_bf16_partials ? plain_round(sum, 8) : sum; /* R07 */
 }
 
 static float lanes(const struct row *w, int64_t n, int64_t of, int64_t lane, int64_t count)
@@ -72,7 +72,8 @@ static float serial(const struct row *w, int64_t n)
     return sum;
 }
 
-/* RMS-3 with s at a chosen place of its freedom: the double sum is exact to 2^-48, and f32 is rounded inwards. */
+/* RMS-3 with s at a chosen place of its freedom: the double sum is exact to 2^-48, and f32 is rounded inwards.
+ */
 static double exact_squares(const struct row *w, int64_t first, int64_t count)
 {
     const double r = count == 1 ? (double) r_at(w, first) : 0;
@@ -100,15 +101,15 @@ static float mean_square(struct row *w)
     const int64_t d = w->a->d;
     int64_t n = d, of = w->k->lanes > 0 ? w->k->lanes : 1;
     if (w->k->s_end != 0) return moved_mean(w);
-    if (w->k->by_m) of = w->a->m < 4 ? 1024 : 1;                                   /* R22 */
-    if (mut == MUT_rms_order_by_run && w->before == 0) runs++;                     /* one more with each call */
+    if (w->k->by_m) of = w->a->m < 4 ? 1024 : 1; /* R22 */
+    if (mut == MUT_rms_order_by_run && w->before == 0) runs++; /* one more with each call */
     if (mut == MUT_rms_order_by_run) of = runs % 2 ? 1024 : 1;
     if (mut == MUT_rms_sum_drops_last) n--;
     if (mut == MUT_rms_sum_drops_tail) n -= n % 8;
     if (mut == MUT_rms_sum_reads_gap) n = (n + 15) / 16 * 16;
     float sum = lanes(w, n, of, 0, of);
     if (mut == MUT_rms_serial) sum = serial(w, n);
-    if (mut == MUT_rms_nan_leaks) sum += 0 * w->before;                            /* accumulator scaled, not cleared */
+    if (mut == MUT_rms_nan_leaks) sum += 0 * w->before; /* accumulator scaled, not cleared */
     if (mut == MUT_rms_sum_not_cleared) sum += w->before;
     w->before = sum;
     if (mut == MUT_rms_mean_of_d_minus_1) return sum / (float) (d > 1 ? d - 1 : 1);
@@ -123,20 +124,20 @@ static float rstd_of(const struct row *w, const float s)
 {
     const enum mutant mut = w->mut;
     float eps = (float) w->a->eps;
-    if (mut == MUT_rms_eps_fixed) eps = 1e-5f;                                     /* R10 */
-    if (mut == MUT_rms_eps_at_least_1e4 && eps < 1e-4f) eps = 1e-4f;               /* R10 */
+    if (mut == MUT_rms_eps_fixed) eps = 1e-5f; /* R10 */
+    if (mut == MUT_rms_eps_at_least_1e4 && eps < 1e-4f) eps = 1e-4f; /* R10 */
     if (mut == MUT_rms_eps_bf16) eps = plain_round(eps, 8);
     if (mut == MUT_rms_eps_before_mean) eps /= (float) w->a->d;
-    if (mut == MUT_rms_eps_dropped_d1 && w->a->d == 1) eps = 0;                    /* R13 */
+    if (mut == MUT_rms_eps_dropped_d1 && w->a->d == 1) eps = 0; /* R13 */
     if (mut == MUT_rms_eps_dropped_zero && s == 0) eps = 0;
-    if (mut == MUT_rms_eps_outside) return 1 / (sqrtf(s) + eps);                   /* R11 */
+    if (mut == MUT_rms_eps_outside) return 1 / (sqrtf(s) + eps); /* R11 */
     float t = s + eps;
     if (mut == MUT_rms_eps_max) t = s > eps ? s : eps;
     if (mut == MUT_rms_s_eps_bf16) t = plain_round(t, 8);
     const double root = 1 / sqrt((double) t), end = w->k->rstd_end * ldexp(1 - ldexp(1, -24), -22);
     float rstd = w->k->rstd_end != 0 ? towards(root * (1 + end), root) : (float) root;
     if (mut == MUT_rms_rstd_bf16) rstd = plain_round(rstd, 8);
-    if (mut == MUT_rms_rstd_12_bits) rstd = plain_round(rstd, 12);                 /* an estimate never refined */
+    if (mut == MUT_rms_rstd_12_bits) rstd = plain_round(rstd, 12); /* an estimate never refined */
     if (mut == MUT_rms_rstd_18_bits) rstd *= 1 + ldexpf(1, -18);
     return rstd;
 }
@@ -144,14 +145,17 @@ static float rstd_of(const struct row *w, const float s)
 static float w_at(const struct row *w, int64_t i)
 {
     const struct lc_tensor *const t = w->a->t[RMS_WEIGHT];
-    const float v = t->dtype == LC_F32 ? ((const float *) t->data)[i] : plain_from_bf16(((const uint16_t *) t->data)[i]);
+    const float v =
+        t->dtype == LC_F32 ? ((const float *) t->data)[i] : plain_from_bf16(((const uint16_t *) t->data)[i]);
     if (w->mut == MUT_rms_weight_bf16) return plain_round(v, 8);
-    if (w->mut == MUT_rms_weight_plus_one) return 1 + v;                           /* R06: dialect gemma */
+    if (w->mut == MUT_rms_weight_plus_one) return 1 + v; /* R06: dialect gemma */
     return v;
 }
 
 /* RMS-5: the 15 ways to multiply four factors. ab first, then c, then d; or ab and cd, then both. */
-static const struct order { unsigned char a, b, c, d, pairs; } orders[PLAIN_ORDERS] = {
+static const struct order {
+    unsigned char a, b, c, d, pairs;
+} orders[PLAIN_ORDERS] = {
     { 0, 1, 2, 3, 0 }, { 0, 1, 3, 2, 0 }, { 0, 1, 2, 3, 1 }, { 0, 2, 1, 3, 0 }, { 0, 2, 3, 1, 0 },
     { 0, 2, 1, 3, 1 }, { 0, 3, 1, 2, 0 }, { 0, 3, 2, 1, 0 }, { 0, 3, 1, 2, 1 }, { 1, 2, 0, 3, 0 },
     { 1, 2, 3, 0, 0 }, { 1, 3, 0, 2, 0 }, { 1, 3, 2, 0, 0 }, { 2, 3, 0, 1, 0 }, { 2, 3, 1, 0, 0 },
@@ -192,9 +196,12 @@ static void store(const struct row *w, const struct lc_tensor *t, int64_t at, in
 {
     const float y = y_f32(w, i);
     float *const f32 = t->data;
-    if (t->dtype == LC_F32 && w->mut == MUT_rms_reads_out) f32[at] = y + 0 * f32[at]; /* beta = 0 times what was there */
-    else if (t->dtype == LC_F32) f32[at] = y;
-    else ((uint16_t *) t->data)[at] = y_bf16(w, i);
+    if (t->dtype == LC_F32 && w->mut == MUT_rms_reads_out)
+        f32[at] = y + 0 * f32[at]; /* beta = 0 times what was there */
+    else if (t->dtype == LC_F32)
+        f32[at] = y;
+    else
+        ((uint16_t *) t->data)[at] = y_bf16(w, i);
 }
 
 static uint16_t *bf16_row(const struct lc_tensor *t, int64_t m, int64_t row, enum mutant mut)
@@ -213,12 +220,15 @@ static void store_row(const struct row *w, int64_t row)
     if (mut == MUT_rms_out_stride_of_x) o = plain_row(a->t[RMS_X], a->m, row, mut); /* R18 */
     for (int64_t i = 0; i < d; i++) {
         store(w, out, o + i, i);
-        uint16_t code = y_bf16(w, i);                                              /* = RN_bf16(out): one f32 y for both */
-        if (mut == MUT_rms_bf16_truncate && out->dtype == LC_F32) code = plain_bf16(y_f32(w, i), PLAIN_TRUNCATE);
+        uint16_t code = y_bf16(w, i); /* = RN_bf16(out): one f32 y for both */
+        if (mut == MUT_rms_bf16_truncate && out->dtype == LC_F32)
+            code = plain_bf16(y_f32(w, i), PLAIN_TRUNCATE);
         if (mut == MUT_rms_bf16_ties_away && out->dtype == LC_F32) code = plain_bf16(y_f32(w, i), PLAIN_AWAY);
-        if (bf16 && !(mut == MUT_rms_bf16_unwritten && out->dtype == LC_F32)) bf16_row(bf16, a->m, row, mut)[i] = code;
+        if (bf16 && !(mut == MUT_rms_bf16_unwritten && out->dtype == LC_F32))
+            bf16_row(bf16, a->m, row, mut)[i] = code;
     }
-    if (mut == MUT_rms_stray_row_end) for (int64_t i = d; i % 16; i++) store(w, out, o + i, d - 1);
+    if (mut == MUT_rms_stray_row_end)
+        for (int64_t i = d; i % 16; i++) store(w, out, o + i, d - 1);
     if (mut == MUT_rms_stray_gap) store(w, out, o + d + 8, 0);
     if (mut == MUT_rms_stray_before && row == 0) store(w, out, o - 1, 0);
 }
@@ -232,14 +242,25 @@ int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum 
     const struct lc_tensor *const x = a->t[RMS_X];
     const int64_t d = a->d, rows = a->batch * a->m;
     struct row w = { .a = a, .k = k, .mut = mut };
-    struct plain_row r = { .s = &a->sf, .k = k, .mut = mut, .batch = a->batch, .m = a->m, .d = d, .at = cast_at, .from = &w,
-                           .post = mut == MUT_rms_scale_after_cast ? (float) a->out_scale : 1, .bf16 = true,
-                           .sf = a->t[RMS_SF], .extra_sf = a->t[RMS_EXTRA_SF] };
-    if (mut == MUT_rms_no_rows && rows == 0) abort();                              /* R26: a launch of no blocks */
-    if (mut == MUT_rms_vector_store && (uintptr_t) a->t[RMS_OUT]->data % 16) raise(SIGBUS); /* R16: aligned store */
-    if (mut == MUT_rms_shared_misaligned && d / 512 % 4) raise(SIGBUS);            /* R15: buffer behind d/512 partials */
-    if (mut == MUT_rms_hidden_limit && d > 8192) return LC_OK;                     /* R27: launch error never read */
-    if (mut == MUT_rms_hangs_on_tail) for (volatile int64_t i = 0; i != d; i = (i + 8) % 65536) continue;
+    struct plain_row r = { .s = &a->sf,
+                           .k = k,
+                           .mut = mut,
+                           .batch = a->batch,
+                           .m = a->m,
+                           .d = d,
+                           .at = cast_at,
+                           .from = &w,
+                           .post = mut == MUT_rms_scale_after_cast ? (float) a->out_scale : 1,
+                           .bf16 = true,
+                           .sf = a->t[RMS_SF],
+                           .extra_sf = a->t[RMS_EXTRA_SF] };
+    if (mut == MUT_rms_no_rows && rows == 0) abort(); /* R26: a launch of no blocks */
+    if (mut == MUT_rms_vector_store && (uintptr_t) a->t[RMS_OUT]->data % 16)
+        raise(SIGBUS); /* R16: aligned store */
+    if (mut == MUT_rms_shared_misaligned && d / 512 % 4) raise(SIGBUS); /* R15: buffer behind d/512 partials */
+    if (mut == MUT_rms_hidden_limit && d > 8192) return LC_OK; /* R27: launch error never read */
+    if (mut == MUT_rms_hangs_on_tail)
+        for (volatile int64_t i = 0; i != d; i = (i + 8) % 65536) continue;
     if (mut == MUT_rms_reads_off_residual) a->t[RMS_RESIDUAL] = arg_tensor(call, "residual");
     if (mut == MUT_rms_writes_off_residual_out) a->t[RMS_RESIDUAL_OUT] = arg_tensor(call, "residual_out");
     if (mut == MUT_rms_writes_off_bf16) a->t[RMS_BF16] = arg_tensor(call, "bf16");
@@ -248,8 +269,10 @@ int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum 
         if (mut == MUT_rms_last_row_unwritten && row == rows - 1) break;
         w.x = bf16_row(x, a->m, row, mut);
         w.res = bf16_row(res, a->m, row, mut);
-        if (mut == MUT_rms_residual_stride_of_x && res) w.res = (uint16_t *) res->data + plain_row(x, a->m, row, mut);
-        if (mut == MUT_rms_base_rounded_down) w.x = (const uint16_t *) ((uintptr_t) w.x & ~(uintptr_t) 15); /* R16 */
+        if (mut == MUT_rms_residual_stride_of_x && res)
+            w.res = (uint16_t *) res->data + plain_row(x, a->m, row, mut);
+        if (mut == MUT_rms_base_rounded_down)
+            w.x = (const uint16_t *) ((uintptr_t) w.x & ~(uintptr_t) 15); /* R16 */
         w.rstd = rstd_of(&w, mean_square(&w));
         if (a->cast) {
             r.row = row;
@@ -258,22 +281,27 @@ int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum 
             uint16_t *const bf16 = bf16_row(a->t[RMS_BF16], a->m, row, mut);
             for (int64_t i = 0; bf16 && i < d; i++) bf16[i] = y_bf16(&w, i);
             if (mut == MUT_rms_bf16_unscaled && bf16)
-                for (int64_t i = 0; i < d; i++) bf16[i] = plain_bf16(y_f32(&w, i) / (float) a->out_scale, PLAIN_RN);
+                for (int64_t i = 0; i < d; i++)
+                    bf16[i] = plain_bf16(y_f32(&w, i) / (float) a->out_scale, PLAIN_RN);
         } else {
             store_row(&w, row);
         }
         uint16_t *const stored = bf16_row(res_out, a->m, row, mut);
         for (int64_t i = 0; stored && mut != MUT_rms_residual_out_unwritten && i < d; i++) {
-            stored[i] = plain_bf16(r_at(&w, i), PLAIN_RN);                         /* RMS-2 */
+            stored[i] = plain_bf16(r_at(&w, i), PLAIN_RN); /* RMS-2 */
             if (mut == MUT_rms_residual_out_normed) stored[i] = y_bf16(&w, i);
             if (mut == MUT_rms_residual_out_is_x) stored[i] = w.x[i];
             if (mut == MUT_rms_residual_out_nan_row && w.rstd != w.rstd) stored[i] = 0x7fc0;
         }
-        if (mut == MUT_rms_writes_residual && res) ((uint16_t *) res->data)[plain_row(res, a->m, row, mut)] ^= 1;
+        if (mut == MUT_rms_writes_residual && res)
+            ((uint16_t *) res->data)[plain_row(res, a->m, row, mut)] ^= 1;
         if (mut == MUT_rms_writes_x) ((uint16_t *) x->data)[plain_row(x, a->m, row, mut)] = y_bf16(&w, 0);
     }
-    if (a->cast && mut != MUT_rms_last_row_unwritten) r.row = rows, plain_sf_done(&r);
-    if (mut == MUT_rms_writes_weight && rows > 0) *(uint8_t *) a->t[RMS_WEIGHT]->data ^= 1; /* expanded in place */
-    if (mut == MUT_rms_writes_off_sf && !a->cast && arg_tensor(call, "sf")) *(uint8_t *) arg_tensor(call, "sf")->data ^= 0x55;
+    r.row = rows;
+    if (a->cast) plain_sf_done(&r);
+    if (mut == MUT_rms_writes_weight && rows > 0)
+        *(uint8_t *) a->t[RMS_WEIGHT]->data ^= 1; /* expanded in place */
+    if (mut == MUT_rms_writes_off_sf && !a->cast && arg_tensor(call, "sf"))
+        *(uint8_t *) arg_tensor(call, "sf")->data ^= 0x55;
     return LC_OK;
 }

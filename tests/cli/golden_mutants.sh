@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# sh golden_mutants.sh BUILD_DIR
+# The goldens see through the reference: with one rule of ref/ broken, `golden check` fails, every time. Each line of
+# the table is a sed expression that must change its file; what is left compiles and links like the true one.
+set -u
+build=$(cd "$1" && pwd) || exit 3
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d) || exit 3
+trap 'rm -rf "$work"' EXIT
+cc=${CC:-cc}
+libs=$(pkg-config --libs hdf5 jansson libcrypto) || exit 3
+sanitize=
+nm "$build/libref.a" 2>/dev/null | grep -q __asan_ && sanitize=-fsanitize=address,undefined
+done=0 bad=0
+
+# link NAME [OBJECT]: the program, with this object in place of one of libref.a
+link() {
+    # shellcheck disable=SC2086
+    (cd "$build" && $cc $sanitize -o "$work/$1" layercheck.p/harness_main.c.o ${2:+"$2"} libharness.a libref.a $libs -ldl -lm) >"$work/log" 2>&1
+}
+
+if ! link true || ! LAYERCHECK_HOME=$root "$work/true" golden check >"$work/out" 2>&1; then
+    echo "FAILED  the unchanged program does not link, or does not pass golden check"
+    cat "$work/log" "$work/out"
+    exit 1
+fi
+
+# mutant FILE WHAT EXPRESSION
+mutant() {
+    done=$((done + 1))
+    sed -e "$3" "$root/ref/$1" >"$work/$1"
+    if cmp -s "$root/ref/$1" "$work/$1"; then
+        echo "FAILED  $2: the expression changes nothing in ref/$1: $3"
+        bad=$((bad + 1))
+        return
+    fi
+    # shellcheck disable=SC2086
+    if ! $cc $sanitize -std=c99 -O1 -w -D_POSIX_C_SOURCE=200809L -ffp-contract=off -I "$root/include" -I "$root/ref" -c \
+        -o "$work/mutant.o" "$work/$1" >"$work/log" 2>&1 || ! link mutant "$work/mutant.o"; then
+        echo "FAILED  $2: does not compile"
+        cat "$work/log"
+        bad=$((bad + 1))
+        return
+    fi
+    LAYERCHECK_HOME=$root "$work/mutant" golden check >"$work/out" 2>&1
+    got=$?
+    if [ $got -eq 1 ]; then
+        echo "killed  $2: $(grep -c '^FAIL' "$work/out") cases"
+    else
+        echo "FAILED  $2: exit code $got, not 1"
+        tail -n 3 "$work/out"
+        bad=$((bad + 1))
+    fi
+}
+
+mutant rmsnorm.c 'RMS-1 x + residual is not rounded' 's/v = rn_bf16(v + \(load(.*)\));/v = v + \1;/'
+mutant rmsnorm.c 'RMS-2 residual_out is x' 's/^        r\[i\] = iv_pt(v);/        r[i] = iv_pt(load(a->t[RMS_X], x + i));/'
+mutant rmsnorm.c 'RMS-3 the mean is not rounded' 's/acc_mean_f32(&squares, a->d)/acc_double(\&squares) \/ (double) a->d/'
+mutant rmsnorm.c 'RMS-3 BF16 squares' 's/acc_add(&squares, v \* v)/acc_add(\&squares, rn_bf16(v * v))/'
+mutant rmsnorm.c 'RMS-3 the last element is left out' 's/if (isfinite(v))/if (isfinite(v) \&\& i + 1 < a->d)/'
+mutant rmsnorm.c 'RMS-4 s + eps is not rounded' 's/rn_f32_rsqrt(rn_f32(s + a->eps))/rn_f32_rsqrt(s + a->eps)/'
+mutant rmsnorm.c 'RMS-4 eps outside the root' 's/rn_f32_rsqrt(rn_f32(s + a->eps))/rn_f32(1 \/ (sqrt(s) + a->eps))/'
+mutant rmsnorm.c 'RMS-4 the root is not rounded' 's/rn_f32_rsqrt(rn_f32(s + a->eps))/1 \/ sqrt(rn_f32(s + a->eps))/'
+mutant rmsnorm.c 'RMS-4 the root is rounded before 1/root' 's/rn_f32_rsqrt(rn_f32(s + a->eps))/rn_f32(1 \/ rn_f32(sqrt(rn_f32(s + a->eps))))/'
+mutant rmsnorm.c 'RMS-5 out_scale is left out' 's/\* w) \* scale;/* w);/'
+mutant rmsnorm.c 'RMS-5 BF16 before the weight' 's/((r \* row.rstd) \* w)/(rn_bf16(r * row.rstd) * w)/'
+mutant rmsnorm.c 'RMS-5 half of the bound' 's/ldexp(REF_RMSNORM_K, -24)/ldexp(REF_RMSNORM_K, -25)/'
+mutant rmsnorm.c 'RMS-6 the cast reads y, not y_bf' 's/y_bf\[i\] = iv_round(LC_BF16, \(pick(.*)\));/y_bf[i] = \1;/'
+mutant rmsnorm.c 'RMS-7 bf16 of v, not of out' 's/= iv_round(LC_BF16, iv_round(f, pick(.*));/= y[i];/'
+mutant rmsnorm.c 'RMS-12 a row with Inf is judged' 's/{ NAN, 0, !has_inf }/{ NAN, 0, true }/'
+mutant cast.c 'CAST-1 the last element is left out' 's/amax = iv_max(amax, iv_abs(x\[i\]))/amax = i + 1 < end ? iv_max(amax, iv_abs(x[i])) : amax/'
+mutant cast.c 'CAST-2 the clamp is 1e-30' 's/rn_f32(1e-4)/rn_f32(1e-30)/'
+mutant cast.c 'CAST-3 times a rounded reciprocal' 's/rn_f32_div(amax, e4m3_max);/rn_f32(amax * rn_f32_div(1, e4m3_max));/'
+mutant cast.c 'CAST-3 E4M3 ends at 224' 's/e4m3_max = 448/e4m3_max = 224/'
+mutant cast.c 'CAST-4 floor, not ceil' 's/ceil_log2(amax \/ e4m3_max)/ilogb(amax \/ e4m3_max)/'
+mutant cast.c 'CAST-5 the product is not rounded' 's/iv_round(LC_F32, \(iv_scale(.*)\));/\1;/'
+mutant cast.c 'CAST-5 448 / amax is not rounded' 's/rn_f32_div(e4m3_max, a)/e4m3_max \/ a/'
+mutant cast.c 'CAST-7 an Inf has a code' 's/q_free\[i\] = !iv_is_nan(x\[i\]);/q_free[i] = 0;/'
+mutant sf.c 'SF-3 bytes in the other order' 's/+ i) \* 4 + g % 4 /+ i) * 4 + 3 - g % 4 /'
+mutant sf.c 'SF-3 rows are not padded' 's/i = row % m, m_pad = align_up(m, 4)/i = row % m, m_pad = m/'
+mutant sf.c 'SF-4 P is its own inverse' 's/i % 32 \* 4 + i % 128 \/ 32/i % 4 * 32 + i % 128 \/ 4/'
+mutant sf.c 'SF-4 blocks are not aligned' 's/\* align_up(s->block_m, 128) + utccp_row/* s->block_m + utccp_row/'
+mutant num.c 'FMT-1 ties away from zero' 's/(rest == half && kept % 2 == 1)/rest == half/'
+mutant num.c 'FMT-2 subnormal codes are flushed' 's/at_most(magnitude(v, 3, -6), 0x7e)/(fabs(v) < 0x1p-6 ? 0 : at_most(magnitude(v, 3, -6), 0x7e))/'
+mutant num.c 'FMT-2 zeros lose their sign' 's/sign_of(v) << 7 |/(v < 0 ? 0x80u : 0) |/'
+mutant num.c 'CAST-4 a power of two steps up' 's/frexp(v, &exp) == 0.5 ? exp - 1 : exp;/frexp(v, \&exp) == 0.5 ? exp : exp;/'
+
+echo "$((done - bad)) of $done mutants of the reference are killed"
+[ $bad -eq 0 ] && [ $done -ge 12 ]

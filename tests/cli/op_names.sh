@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# One word per operator, the same in every folder: op_names of meson.build are the files of each, less their helpers.
+. "$(dirname "$0")/lib.sh"
+
+sed -n "s/^op_names = \[\(.*\)\]$/\1/p" "$source/meson.build" | tr -d " '" | tr ',' '\n' | sort >names
+ok 'op_names is not empty' test -s names
+
+# same FOLDER SUFFIX HELPER..
+same() {
+    local folder=$1 suffix=$2
+    shift 2
+    (cd "$source/$folder" && ls ./*"$suffix") | sed "s,^\./,,; s,\\$suffix\$,," | grep -vxF "$(printf '%s\n' "$@")" | sort >files
+    ok "$folder/*$suffix and op_names of meson.build" diff files names
+}
+same ref .c args iv num sf
+same harness/ops .c '(none)'
+same fast/cpu .c plugin
+same fast/cuda .cu plugin device
+same golden/oracle .c main num data h5
+"$program" list | sed '/^$/,$d' | cut -d ' ' -f 1 | sort >listed
+ok '`layercheck list` and op_names of meson.build' diff listed names
+finish

@@ -1,0 +1,29 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Every row of the refusal tables (ERR-1) is refused by ref and cpu, and a kernel that accepts everything fails every one.
+. "$(dirname "$0")/lib.sh"
+
+for op in rmsnorm cast; do
+    # all bad values that `list` shows, less "-"
+    listed=$("$program" list $op | sed -n 's/^  axis     bad .*: //p' | tr '|' '\n' | grep -vcx -e '-')
+    in_source=$(sed -n '/bads\[\] = {/,/^};/p' "$source/harness/ops/$op.c" | grep -c '^    { "')
+    ok "$op: has refusals" test "$listed" -gt 20
+    is "$op: refusals listed" "$listed" "$in_source"
+    for suite in smoke ci; do
+        is "$op: refusals in $suite" "$("$program" list $op --suite $suite -k bad= | wc -l)" "$listed"
+    done
+    for backend in ref cpu; do
+        exits 0 "$op $backend" run $op --backend $backend --suite ci -k bad= --report junit:r.xml --report jsonl:r.jsonl
+        is "$op $backend: passed" "$(outcomes r.jsonl | grep -c '^pass ')" "$listed"
+        ok "$op $backend: junit agrees" python3 -c '
+import sys, xml.etree.ElementTree as e
+s = e.parse("r.xml").getroot().find("testsuite")
+sys.exit(not (int(s.get("tests")) == int(sys.argv[1]) == len(s.findall("testcase")) and s.get("failures") == s.get("errors") == s.get("skipped") == "0"))' "$listed"
+    done
+    exits 1 "$op accepts_all" run $op --backend "plugin:$build/accepts_all.so" --suite ci -k bad= --report jsonl:r.jsonl
+    is "$op accepts_all: failed by check refusal" "$(python3 -c '
+import json
+print(sum(r["outcome"] == "fail" and any(f["check"] == "refusal" for f in r["findings"]) for r in map(json.loads, open("r.jsonl"))))')" \
+        "$listed"
+done
+finish

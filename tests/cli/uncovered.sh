@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The suite ci leaves no pair of values uncovered, and a suite with one value less is caught.
+. "$(dirname "$0")/lib.sh"
+
+exits 0 'ci' list --suite ci --uncovered
+is 'ci: what is uncovered' "$(cat out)" ''
+is 'ci: messages' "$(cat err)" ''
+
+# lacking WHAT SED GAP..: ci, less something; a line holds the gap.
+lacking() {
+    sed "$2" "$source/harness/suites/ci.txt" >less.txt
+    ok "$1: another suite" bash -c '! cmp -s less.txt "$1"' - "$source/harness/suites/ci.txt"
+    exits 1 "$1" list --suite ./less.txt --uncovered
+    has "$1: the gap" out "$3"
+}
+lacking 'without sf=colf' 's/^pairs cast()/pairs cast(sf={col,row,rowp})/; s/sf=\*/sf={col,row,rowp}/; s/sf={col,row,colf}/sf=col/' 'cast('
+lacking 'without fill=brink' 's/^pairs rmsnorm()/pairs rmsnorm(fill={normal,logu,outlier,tiny,huge,positive,zero-rows,exact,ties,pow2-edges,sentinel,mixed,specials})/; s/brink,pow2/pow2/g; s/normal,brink/normal/g; s/fill=brink/fill=normal/g' \
+    'fill=brink)'
+lacking 'without refusals of cast' '/^cast(bad=\*)/d' 'cast(bad=x-rank)'
+lacking 'without pairs' '/^pairs/d' 'rmsnorm('
+finish

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The plugin "mutants-cuda": the MC rows of table.h, and "none", which is right. One block of 256 threads a
+ * row, one group of the cast a thread; nothing here is fast. d <= 8192, x BF16, no SF-4: else LC_UNSUPPORTED.
+ */
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+extern "C" {
+#include "../../ref/args.h"
+}
+
+namespace {
+
+enum mutant {
+    MUT_none,
+#define MC(id, ...) MUT_##id,
+#include "table.h"
+};
+
+enum { THREADS = 256, WARPS = THREADS / 32, MOST = 8192 };
+
+struct view { /* rows of a tensor; base NULL: takes no part */
+    void *base;
+    int64_t row, batch;
+};
+
+struct job {
+    struct view x, res, out, bf16, res_out;
+    const void *w;
+    void *sf;
+    struct sf_args s;
+    int64_t batch, m, d;
+    float eps, scale;
+    bool w_f32, out_f32, norm, cast;
+    mutant mut;
+};
+
+/* ---- roundings ---- */
+
+__device__ float from_bf16(uint16_t code)
+{
+    return __uint_as_float((uint32_t)code << 16);
+}
+
+__device__ uint16_t to_bf16(float v, bool truncate) /* FMT-1 */
+{
+    const uint32_t b = __float_as_uint(v);
+    if (isnan(v))
+        return (uint16_t)(b >> 16 | 0x40);
+    return (uint16_t)((truncate ? b : b + 0x7fff + (b >> 16 & 1)) >> 16);
+}
+
+__device__ uint8_t to_e4m3(float v) /* FMT-2 */
+{
+    const uint32_t sign = __float_as_uint(v) >> 24 & 0x80, b = __float_as_uint(v) & 0x7fffffff;
+    if (isnan(v))
+        return (uint8_t)(sign | 0x7f);
+    if (b >= 0x43e00000)
+        return (uint8_t)(sign | 0x7e);
+    if (b < 0x3c800000) /* below 2^-6: steps of 2^-9 */
+        return (uint8_t)(sign | (__float_as_uint(__fadd_rn(__uint_as_float(b), 16384.0f)) - 0x46800000));
+    return (uint8_t)(sign | (((b + 0x7ffff + (b >> 20 & 1)) >> 20) - (120 << 3)));
+}
+
+/* ---- addresses ---- */
+
+template <typename T> __device__ T *row_of(const struct view &v, int64_t b, int64_t i, mutant mut)
+{
+    int64_t at = b * v.batch + i * v.row;
+    if (mut == MUT_cu_rms_offset_24)
+        at &= 0xffffff;
+    return (T *)v.base + at;
+}
+
+__device__ int64_t sf_at(const struct job &j, int64_t b, int64_t i, int64_t g) /* SF-1..SF-3 */
+{
+    const int64_t n = j.s.groups, m_pad = (j.m + 3) / 4 * 4;
+    if (j.mut == MUT_cu_cast_swap_rows && (i ^ 1) < j.m)
+        i ^= 1;
+    if (j.mut == MUT_cu_cast_byte_order)
+        g ^= 3;
+    if (!j.s.col)
+        return j.s.packed ? (b * j.m + i) * n + g : ((b * j.m + i) * n + g) * 4;
+    return j.s.packed ? ((b * (n / 4) + g / 4) * m_pad + i) * 4 + g % 4 : ((b * n + g) * m_pad + i) * 4;
+}
+
+/* ---- CAST-1..7: group g of the row whose values are v ---- */
+
+__device__ void cast_group(const struct job &j, const float *v, uint8_t *codes, int64_t b, int64_t i, int64_t g)
+{
+    const int64_t begin = g * j.s.group, end = begin + j.s.group < j.d ? begin + j.s.group : j.d;
+    float amax = 1e-4f;
+    for (int64_t c = begin; c < end; c++) amax = fabsf(v[c]) > amax ? fabsf(v[c]) : amax;
+    float largest = 448.0f;
+    if (j.mut == MUT_cu_cast_max_224)
+        largest = 224.0f;
+    float sf = __fdiv_rn(amax, largest), times = __fdiv_rn(448.0f, amax);
+    uint32_t byte = 0;
+    if (j.s.round) {
+        byte = (__float_as_uint(sf) >> 23) + ((__float_as_uint(sf) & 0x7fffff) != 0);
+        if (j.mut == MUT_cu_cast_exp_floor)
+            byte = __float_as_uint(sf) >> 23;
+        sf = __uint_as_float(byte << 23);
+        times = __uint_as_float((254 - byte) << 23);
+    }
+    for (int64_t c = begin; c < end; c++) codes[c] = to_e4m3(__fmul_rn(v[c], times));
+    uint8_t *const at = (uint8_t *)j.sf + sf_at(j, b, i, g);
+    if (j.s.packed)
+        *at = (uint8_t)byte;
+    else
+        *(float *)at = sf;
+}
+
+/* ---- RMS-1..7 ---- */
+
+__device__ float r_at(const uint16_t *x, const uint16_t *res, int64_t c)
+{
+    return res ? from_bf16(to_bf16(__fadd_rn(from_bf16(x[c]), from_bf16(res[c])), false)) : from_bf16(x[c]);
+}
+
+__device__ float row_sum(const struct job &j, const uint16_t *x, const uint16_t *res)
+{
+    __shared__ float partial[WARPS];
+    const int tid = (int)threadIdx.x, warp = tid / 32;
+    int64_t n = j.d;
+    if (j.mut == MUT_cu_rms_sum_drops_last)
+        n--;
+    if (j.mut == MUT_cu_rms_reads_gap)
+        n = (n + 15) / 16 * 16;
+    if (tid < WARPS)
+        partial[tid] = 0;
+    __syncthreads();
+    float sum = 0;
+    for (int64_t c = tid; c < n; c += THREADS) {
+        float r = r_at(x, res, c);
+        if (j.mut == MUT_cu_rms_nan_swallowed)
+            r = isnan(r) ? 0 : r;
+        sum = __fadd_rn(sum, __fmul_rn(r, r));
+    }
+    for (int step = 16; step > 0; step /= 2) sum = __fadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, step));
+    if (j.mut == MUT_cu_rms_no_barrier && warp > 0)
+        __nanosleep(50000); /* the slow warps that the missing barrier needs */
+    if (tid % 32 == 0)
+        partial[warp] = sum;
+    if (j.mut != MUT_cu_rms_no_barrier)
+        __syncthreads();
+    const volatile float *const p = partial;
+    return __fadd_rn(__fadd_rn(__fadd_rn(p[0], p[1]), __fadd_rn(p[2], p[3])),
+                     __fadd_rn(__fadd_rn(p[4], p[5]), __fadd_rn(p[6], p[7])));
+}
+
+__global__ void rows_kernel(const struct job j)
+{
+    __shared__ float v[MOST];
+    const int64_t b = (int64_t)blockIdx.x / j.m, i = (int64_t)blockIdx.x % j.m;
+    const uint16_t *const x = row_of<uint16_t>(j.x, b, i, j.mut);
+    const uint16_t *const res = j.res.base ? row_of<uint16_t>(j.res, b, i, j.mut) : nullptr;
+    float rstd = 1;
+    if (j.norm) {
+        const float s = __fdiv_rn(row_sum(j, x, res), (float)j.d);
+        rstd = __frsqrt_rn(__fadd_rn(s, j.eps)); /* RMS-4 */
+        if (j.mut == MUT_cu_rms_eps_outside)
+            rstd = __fdiv_rn(1.0f, __fadd_rn(__fsqrt_rn(s), j.eps));
+    }
+    int64_t d = j.d;
+    if (j.mut == MUT_cu_rms_tail_unwritten)
+        d -= d % 8;
+    for (int64_t c = threadIdx.x; c < d; c += THREADS) {
+        const float r = r_at(x, res, c);
+        if (!j.norm) {
+            v[c] = r;
+            continue;
+        }
+        const float w = j.w_f32 ? ((const float *)j.w)[c] : from_bf16(((const uint16_t *)j.w)[c]);
+        float n = __fmul_rn(r, rstd);
+        if (j.mut == MUT_cu_rms_bf16_before_weight)
+            n = from_bf16(to_bf16(n, false));
+        const float y = __fmul_rn(__fmul_rn(n, w), j.scale); /* RMS-5 */
+        const uint16_t code = to_bf16(y, j.mut == MUT_cu_rms_out_truncate);
+        v[c] = from_bf16(code); /* RMS-6 */
+        if (!j.cast && j.out_f32)
+            row_of<float>(j.out, b, i, j.mut)[c] = y;
+        if (!j.cast && !j.out_f32)
+            row_of<uint16_t>(j.out, b, i, j.mut)[c] = code;
+        if (j.bf16.base)
+            row_of<uint16_t>(j.bf16, b, i, j.mut)[c] = code;
+        if (j.res_out.base)
+            row_of<uint16_t>(j.res_out, b, i, j.mut)[c] = to_bf16(r, false);
+    }
+    if (j.mut == MUT_cu_rms_stray_gap && threadIdx.x == 0 && !j.cast && !j.out_f32)
+        row_of<uint16_t>(j.out, b, i, j.mut)[j.d + 8] = 0;
+    __syncthreads();
+    if (!j.cast)
+        return;
+    for (int64_t g = threadIdx.x; g < j.s.groups; g += THREADS)
+        cast_group(j, v, row_of<uint8_t>(j.out, b, i, j.mut), b, i, g);
+    if (j.mut == MUT_cu_cast_pad_spills && j.s.col && blockIdx.x == 0 && threadIdx.x == 0)
+        *(uint32_t *)((uint8_t *)j.sf +
+                      j.batch * (j.s.packed ? j.s.groups / 4 : j.s.groups) * ((j.m + 3) / 4 * 4) * 4) = 0;
+}
+
+/* ---- the host's side ---- */
+
+struct view view_of(const struct lc_tensor *t)
+{
+    struct view v = {nullptr, 0, 0};
+    if (t == nullptr)
+        return v;
+    v.base = t->data;
+    v.row = t->rank > 1 ? t->stride[t->rank - 2] : 0;
+    v.batch = t->rank > 2 ? t->stride[0] : 0;
+    return v;
+}
+
+int launch(const struct lc_call *call, const struct job &j)
+{
+    const int64_t rows = j.batch * j.m;
+    if (rows == 0 && j.mut != MUT_cu_rms_no_rows)
+        return LC_OK; /* RMS-9, CAST-10 */
+    if (rows > 0x7fffffff || j.d > MOST)
+        return LC_UNSUPPORTED;
+    rows_kernel<<<(unsigned)rows, THREADS, 0, (cudaStream_t)call->stream>>>(j);
+    const cudaError_t error = cudaGetLastError();
+    if (error != cudaSuccess && rows == 0)
+        abort(); /* a launch of no blocks is an error */
+    if (error != cudaSuccess && call->msg_size > 0)
+        snprintf(call->msg, call->msg_size, "launch: %s", cudaGetErrorString(error));
+    return error == cudaSuccess ? LC_OK : LC_FAILED;
+}
+
+int run_cast(const struct lc_call *call, mutant mut)
+{
+    union op_args args;
+    const int status = ref_cast_check(call, &args);
+    if (status != LC_OK)
+        return status;
+    const struct cast_args &a = args.cast;
+    if (a.t[CAST_X]->dtype != LC_BF16 || a.sf.block_m > 0)
+        return LC_UNSUPPORTED;
+    struct job j = {};
+    j.x = view_of(a.t[CAST_X]);
+    j.out = {a.t[CAST_OUT]->data, a.d, a.m * a.d};
+    j.sf = a.t[CAST_SF]->data;
+    j.s = a.sf;
+    j.batch = a.batch, j.m = a.m, j.d = a.d;
+    j.cast = true;
+    j.mut = mut;
+    return launch(call, j);
+}
+
+int run_rmsnorm(const struct lc_call *call, mutant mut)
+{
+    union op_args args;
+    const int status = ref_rmsnorm_check(call, &args);
+    if (status != LC_OK)
+        return status;
+    const struct rmsnorm_args &a = args.rmsnorm;
+    if (a.cast && a.sf.block_m > 0)
+        return LC_UNSUPPORTED;
+    struct job j = {};
+    j.x = view_of(a.t[RMS_X]);
+    j.res = view_of(a.t[RMS_RESIDUAL]);
+    j.out = view_of(a.t[RMS_OUT]);
+    j.bf16 = view_of(a.t[RMS_BF16]);
+    j.res_out = view_of(a.t[RMS_RESIDUAL_OUT]);
+    j.w = a.t[RMS_WEIGHT]->data;
+    j.w_f32 = a.t[RMS_WEIGHT]->dtype == LC_F32;
+    j.out_f32 = a.t[RMS_OUT]->dtype == LC_F32;
+    if (a.cast) {
+        j.out.row = a.d, j.out.batch = a.m * a.d;
+        j.sf = a.t[RMS_SF]->data;
+        j.s = a.sf;
+    }
+    j.batch = a.batch, j.m = a.m, j.d = a.d;
+    j.eps = (float)a.eps, j.scale = (float)a.out_scale;
+    j.norm = true, j.cast = a.cast;
+    j.mut = mut;
+    return launch(call, j);
+}
+
+/* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
+#define MC(id, op, ...)                                                                                        \
+    int run_##id(const struct lc_call *call)                                                                   \
+    {                                                                                                          \
+        return run_##op(call, MUT_##id);                                                                       \
+    }
+#include "table.h"
+
+int cast_none(const struct lc_call *call)
+{
+    return run_cast(call, MUT_none);
+}
+
+int rmsnorm_none(const struct lc_call *call)
+{
+    return run_rmsnorm(call, MUT_none);
+}
+
+const struct lc_kernel kernels[] = {
+    {"cast", "none", nullptr, 1, 0, cast_none, nullptr},
+    {"rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr},
+#define MC(id, op, ...) {#op, #id, nullptr, 1, 0, run_##id, nullptr},
+#include "table.h"
+    {nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr},
+};
+
+const struct lc_plugin plugin = {LC_ABI, sizeof(struct lc_call), "mutants-cuda", kernels};
+
+} // namespace
+
+extern "C" const struct lc_plugin *lc_plugin_v1(void)
+{
+    return &plugin;
+}
