@@ -74,6 +74,7 @@ void call_plan(struct call *c, const struct kase *k)
     memset(c, 0, sizeof *c);
     c->id = *k;
     c->op = k->op;
+    c->seed = (uint64_t) kase_int(k, "seed");
     c->bad = (int) kase_int(k, "bad") - 1;
     c->op->build(c);
     layout(c);

@@ -115,7 +115,7 @@ double get(const struct call *c, int slot, int64_t row, int64_t col)
 
 static philox4x32_ctr_t philox(const struct call *c, int slot, int64_t index)
 {
-    const uint64_t seed = (uint64_t) kase_int(&c->id, "seed"), n = (uint64_t) index;
+    const uint64_t seed = c->seed, n = (uint64_t) index;
     const philox4x32_ctr_t counter = { { (uint32_t) n, (uint32_t) (n >> 32), (uint32_t) slot, 0 } };
     const philox4x32_key_t key = { { (uint32_t) seed, (uint32_t) (seed >> 32) } };
     return philox4x32(counter, key);

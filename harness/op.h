@@ -48,6 +48,7 @@ struct slot { /* one tensor of a call; storage lies in the arena */
 struct call {
     struct kase id;
     const struct op *op;
+    uint64_t seed;
     struct slot slot[MAX_TENSORS]; /* indices are the operator's: CAST_X, RMS_OUT.. */
     struct lc_scalar scalar[MAX_SCALARS];
     int n_scalars;

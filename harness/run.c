@@ -65,11 +65,10 @@ static bool finished(void *user, const struct job *job, json_t *result)
 }
 
 /* Did an earlier run (--resume) leave this kernel's verdict on this case? */
-static bool already(const struct run *run, const char *backend, const char *variant, const char *op, const char *id)
+static bool already(const struct run *run, const char *backend, const char *variant, const char *id)
 {
     size_t i;
     json_t *r;
-    (void) op;
     json_array_foreach(run->results, i, r)
         if (!strcmp(text_of(r, "case"), id) && !strcmp(text_of(r, "backend"), backend) && !strcmp(text_of(r, "kernel"), variant))
             return true;
@@ -99,18 +98,15 @@ int run_backend(struct run *run, const struct options *o, const char *backend, c
     json_t *kernel;
     bool skipped = false;
     json_array_foreach(kernels, k, kernel)
-    {
-        if (json_is_true(json_object_get(kernel, "on_device")) && no_device[0]) {
-            skipped = true;
-            continue;
-        }
-        for (size_t i = 0; jobs && i < cases->n; i++) {
-            char id[MAX_ID];
-            kase_print(&cases->at[i], id, sizeof id);
+        skipped = skipped || (json_is_true(json_object_get(kernel, "on_device")) && no_device[0]);
+    for (size_t i = 0; jobs && i < cases->n; i++) { /* case by case: a worker keeps the arena for the next kernel */
+        char id[MAX_ID];
+        kase_print(&cases->at[i], id, sizeof id);
+        json_array_foreach(kernels, k, kernel)
             if (!strcmp(cases->at[i].op->name, text_of(kernel, "op")) && !text_of(kernel, "dialect")[0] &&
-                !(o->resume && already(run, backend, text_of(kernel, "variant"), text_of(kernel, "op"), id)))
+                !(json_is_true(json_object_get(kernel, "on_device")) && no_device[0]) &&
+                !(o->resume && already(run, backend, text_of(kernel, "variant"), id)))
                 jobs[n++] = (struct job) { (int) k, cases->at[i] };
-        }
     }
     int status = 0;
     if (skipped && is_required(o, backend))

@@ -133,38 +133,46 @@ static FILE *take(int fd, int at, const char *mode, bool verbose)
     return fdopen(high, mode);
 }
 
+/* The call of the last job is kept: the next one is often another kernel's, on the same case. */
+static int open_call(struct golden *g, struct call *c, const struct kase *k, struct iv **y)
+{
+    if (c->image && kase_same(&c->id, k)) {
+        if (c->bad < 0)
+            call_poison(c, POISON_A);
+        return 0;
+    }
+    call_close(c);
+    free(*y);
+    *y = NULL;
+    const int status = g ? golden_open_call(g, c, k, y) : call_open(c, k, NULL, NULL);
+    if (status) { /* c->msg stays */
+        call_close(c);
+        c->id = *k;
+    }
+    return status;
+}
+
 static int one_job(struct backend *b, struct golden *g, char *line, FILE *out)
 {
-    struct result *const r = calloc(1, sizeof *r);
-    struct call *const c = calloc(1, sizeof *c);
+    static struct call call;
+    static struct result result;
+    static struct iv *y;
     struct kase k;
     char why[512];
     line[strcspn(line, "\n")] = 0;
     char *const tab = strchr(line, '\t');
-    const int index = atoi(line);
-    if (!r || !c || !tab || kase_parse(&k, tab + 1, why, sizeof why)) {
+    if (!tab || kase_parse(&k, tab + 1, why, sizeof why)) {
         say(out, json_pack("{s:s, s:s}", "outcome", "broken", "msg", tab ? why : "bad job"));
-        free(r);
-        free(c);
         return 0;
     }
-    const struct lc_kernel *const kernel = &backend_plugin(b)->kernels[index];
-    struct iv *y = NULL;
-    int status = g ? golden_open_call(g, c, &k, &y) : call_open(c, &k, NULL, NULL);
-    if (status) {
-        r->outcome = BROKEN;
-        snprintf(r->msg, sizeof r->msg, "%s", c->msg);
+    memset(&result, 0, sizeof result);
+    if (open_call(g, &call, &k, &y)) {
+        result.outcome = BROKEN;
+        snprintf(result.msg, sizeof result.msg, "%s", call.msg);
     } else
-        judge_call(b, kernel, c, y, r);
-    json_t *const o = result_json(c, r);
-    json_object_set_new(o, "kernel", json_string(kernel->variant ? kernel->variant : "-"));
-    const int device_lost = r->outcome == CRASH;
-    say(out, o);
-    free(y);
-    call_close(c);
-    free(c);
-    free(r);
-    return device_lost;
+        judge_call(b, &backend_plugin(b)->kernels[atoi(line)], &call, y, &result);
+    say(out, result_json(&call, &result));
+    return result.outcome == CRASH; /* the device is lost to this process */
 }
 
 int worker_main(int argc, char **argv)

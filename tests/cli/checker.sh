@@ -1,0 +1,44 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# The checker is checked: wrong kernels (tests/mutants) are killed as foretold, right kernels at the edge of their freedom
+# (tests/conforming, V rows) pass all of smoke, and the same pushed beyond it (B rows) are flagged by the check they name.
+. "$(dirname "$0")/lib.sh"
+
+exits 0 'selftest' selftest --backend mutants
+cp out selftest.out
+mutants=$(grep -c '^M(' "$source/tests/mutants/table.h")
+killed=$(grep -c '^killed ' selftest.out)
+ok 'selftest: mutants' test "$killed" -ge 100
+is 'selftest: killed of the table' "$killed" "$mutants"
+is 'selftest: survivors' "$(grep -c '^SURVIVED' selftest.out)" 0
+
+exits 0 'conforming' run --backend conforming --suite smoke --report json:conforming.json
+python3 - "$source/tests/conforming/variants.h" >rows <<'E2'
+import json, re, sys
+text = open(sys.argv[1]).read()
+v = re.findall(r"^V\((\w+), (\w+),", text, re.M)
+b = re.findall(r'^B\((\w+), (\w+), "([^"]+)", "([^"]+)"', text, re.M)
+s = json.load(open("conforming.json"))
+good = {key for key, row in s["rows"].items() if row["cases"] == row.get("pass", 0) > 0}
+for name, op in v:
+    key = "conforming/%s %s" % (name, op)
+    print("V", key, "passed" if key in good else "did not pass every case", sep="\t")
+for row in b:
+    print("B", *row, sep="\t")
+E2
+ok 'variants.h has both kinds' bash -c 'grep -q ^V rows && grep -q ^B rows'
+while IFS=$'\t' read -r kind name words cases check; do
+    if [ "$kind" = V ]; then
+        is "$name" "$words" passed
+    elif [ "$check" != determinism ]; then # no single case shows it
+        echo "$cases" >one.txt
+        "$program" run "$words" --backend beyond --suite ./one.txt --report jsonl:one.jsonl >/dev/null 2>&1
+        ok "beyond/$name $words is flagged by $check" python3 -c '
+import json, sys
+name, check = sys.argv[1:]
+found = {f["check"] + (":" + f["tensor"] if f["check"] == "value" else "")
+         for r in map(json.loads, open("one.jsonl")) if r["kernel"] == name and r["outcome"] == "fail" for f in r["findings"]}
+sys.exit(0 if check in found else "found: %s" % sorted(found))' "$name" "$check"
+    fi
+done <rows
+finish
