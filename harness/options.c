@@ -26,6 +26,14 @@ static int add(struct texts *t, const char *text)
     return 0;
 }
 
+static int add_once(struct texts *t, const char *text)
+{
+    for (int i = 0; i < t->n; i++)
+        if (!strcmp(t->at[i], text))
+            return 0;
+    return add(t, text);
+}
+
 static int number(const char *option, const char *text, int64_t least, int64_t most, int64_t *to)
 {
     char *end;
@@ -59,9 +67,9 @@ static int with_value(struct options *o, const char *name, const char *value)
     int64_t n = 0;
     int status = 0;
     if (!strcmp(name, "--backend"))
-        return add(&o->backends, value);
+        return add_once(&o->backends, value);
     if (!strcmp(name, "--require-backend"))
-        return add(&o->required, value) || add(&o->backends, value) ? EXIT_USAGE : 0;
+        return add_once(&o->required, value) || add_once(&o->backends, value) ? EXIT_USAGE : 0;
     if (!strcmp(name, "--suite"))
         o->suite = value;
     else if (!strcmp(name, "-k"))

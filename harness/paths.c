@@ -68,7 +68,7 @@ bool path_library(const char *backend, char *to, size_t size)
 
 bool path_program(const char *name, char *to, size_t size)
 {
-    return find(name, to, size);
+    return find(name, to, size) && access(to, X_OK) == 0;
 }
 
 bool path_golden(const char *op, char *to, size_t size)

@@ -30,9 +30,10 @@ const char *scales_settle(struct kase *k, int64_t d, int64_t batch)
         why = "sf=col and sf=rowp need a multiple of 4 groups (SF-2, SF-3)";
     }
     if (kase_int(k, "utccp") &&
-        (kase_int(k, "utccp") < 0 || kase_int(k, "G") != 32 || kase_int(k, "round") != 1 || d % 128 || batch != 1)) {
+        (kase_int(k, "utccp") < 0 || kase_int(k, "G") != 32 || kase_int(k, "round") != 1 || d % 128 || batch != 1 ||
+         kase_is(k, "rank", "1"))) {
         kase_set(k, "utccp", "0");
-        why = "utccp needs G=32, round=1, d a multiple of 128, one batch (SF-4)";
+        why = "utccp needs G=32, round=1, d a multiple of 128, one batch of rows (SF-4)";
     }
     if (kase_int(k, "G") != 0 && kase_int(k, "G") != 16 && kase_int(k, "G") != 32 && kase_int(k, "G") != 64 &&
         kase_int(k, "G") != 128 && kase_int(k, "G") < d) {

@@ -89,7 +89,7 @@ json_t *result_json(const struct call *c, const struct result *r)
                      r->msg, strlen(r->msg));
 }
 
-static json_t *hello(struct backend *b)
+static json_t *hello(struct backend *b, const struct golden *g)
 {
     const struct lc_plugin *const p = backend_plugin(b);
     json_t *const kernels = json_array();
@@ -100,12 +100,15 @@ static json_t *hello(struct backend *b)
         json_array_append_new(kernels, json_pack("{s:s, s:s, s:s, s:b}", "op", k->op, "variant", k->variant ? k->variant : "-",
                                                  "dialect", k->dialect ? k->dialect : "", "on_device", k->on_device));
     }
+    json_t *const cases = json_array();
+    for (size_t i = 0; g && i < golden_count(g); i++)
+        json_array_append_new(cases, json_string(golden_case(g, i)));
     char why[512] = "", info[1024] = "";
     const struct lc_device *const d = on_device ? backend_device(b, why, sizeof why) : NULL;
     if (d)
         d->info(0, info, sizeof info);
-    return json_pack("{s:s, s:o, s:s, s:o*}", "plugin", p->name ? p->name : "?", "kernels", kernels, "device", why,
-                     "device_info", d ? json_loads(info, 0, NULL) : NULL);
+    return json_pack("{s:s, s:o, s:o, s:s, s:o*}", "plugin", p->name ? p->name : "?", "kernels", kernels, "cases", cases, "device",
+                     why, "device_info", d ? json_loads(info, 0, NULL) : NULL);
 }
 
 static void say(FILE *to, json_t *o)
@@ -203,7 +206,7 @@ int worker_main(int argc, char **argv)
         say(out, json_pack("{s:s}", "error", why));
         return 3;
     }
-    say(out, hello(b));
+    say(out, hello(b, g));
     char line[2 * MAX_ID];
     while (fgets(line, sizeof line, in))
         if (one_job(b, g, line, out))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Isolation: the program runs itself as a worker, one job a line on its standard input, one JSON result a line on the other side.
  *
- *   hello   {"plugin": "cpu", "kernels": [{"op", "variant", "dialect", "on_device"}...], "device": "" or why there is none}
+ *   hello   {"plugin": "cpu", "kernels": [{"op", "variant", "dialect", "on_device"}...], "device": "" or why there is none,
+ *           "device_info": {...}, "cases": ids of the golden file}
  *           or {"error": "..."}
  *   job     KERNEL_INDEX <tab> CASE_ID
  *   result  {"case", "op", "kernel", "outcome", counts..., "findings": [...], "msg"}                                          */

@@ -34,15 +34,14 @@ int arg_no_overlap(const struct lc_call *call, const struct lc_tensor *const *in
                    const struct lc_tensor *const *out, int n_out, const struct lc_tensor *const alias_ok[2],
                    const char *clause);
 
-/* SF-0..SF-4 (ref/sf.c): reads the switches, checks sf and extra_sf against x of shape (batch, m, d). */
-int arg_sf(const struct lc_call *call, int64_t batch, int64_t m, int64_t d, bool has_batch, const struct lc_tensor *sf,
-           const struct lc_tensor *extra_sf, struct sf_args *out);
+/* SF-0..SF-4 (ref/sf.c): reads the switches, checks sf and extra_sf against x of shape ([B,] M, d) or (d). */
+int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct lc_tensor *sf, const struct lc_tensor *extra_sf,
+           struct sf_args *out);
 
 /* The byte of group g of row `row` in sf resp. extra_sf, from its data pointer (SF-1..SF-4). One scale is a byte (UE8M0) in
  * the packed layouts, else an f32. */
-int64_t sf_place(const struct sf_args *s, const struct lc_tensor *sf, int64_t batch, int64_t m, int64_t row, int64_t g);
+int64_t sf_place(const struct sf_args *s, int64_t m, int64_t row, int64_t g);
 int64_t sf_extra_place(const struct sf_args *s, const struct lc_tensor *extra_sf, int64_t row, int64_t g);
-int64_t sf_storage(const struct sf_args *s, int64_t batch, int64_t m); /* bytes of sf's storage, SF-3 padding included */
 /* The same tensors with the rows that only their storage has, for arg_no_overlap. */
 struct lc_tensor sf_whole(const struct sf_args *s, const struct lc_tensor *sf);
 struct lc_tensor sf_extra_whole(const struct sf_args *s, const struct lc_tensor *extra_sf);

@@ -139,7 +139,7 @@ int ref_cast_check(const struct lc_call *call, union op_args *out)
     if (!status)
         status = arg_contiguous(call, q, "CAST-10");
     if (!status)
-        status = arg_sf(call, a.batch, a.m, a.d, x->rank == 3, a.t[CAST_SF], a.t[CAST_EXTRA_SF], &a.sf);
+        status = arg_sf(call, x, a.t[CAST_SF], a.t[CAST_EXTRA_SF], &a.sf);
     if (status)
         return status;
     const struct lc_tensor sf = sf_whole(&a.sf, a.t[CAST_SF]);

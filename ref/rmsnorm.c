@@ -210,7 +210,7 @@ int ref_rmsnorm_check(const struct lc_call *call, union op_args *out)
     if (!status && residual)
         status = check_rows(call, a.t[RMS_RESIDUAL_OUT], x, only_bf16);
     if (!status && a.cast)
-        status = arg_sf(call, a.batch, a.m, a.d, x->rank == 3, a.t[RMS_SF], a.t[RMS_EXTRA_SF], &a.sf);
+        status = arg_sf(call, x, a.t[RMS_SF], a.t[RMS_EXTRA_SF], &a.sf);
     if (status)
         return status;
 

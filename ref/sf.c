@@ -21,9 +21,8 @@ static int64_t utccp_row(int64_t i)
     return i / 128 * 128 + i % 32 * 4 + i % 128 / 32;
 }
 
-int64_t sf_place(const struct sf_args *s, const struct lc_tensor *sf, int64_t batch, int64_t m, int64_t row, int64_t g)
+int64_t sf_place(const struct sf_args *s, int64_t m, int64_t row, int64_t g)
 {
-    (void) sf, (void) batch;
     const int64_t b = row / m, i = row % m, m_pad = align_up(m, 4);
     if (!s->col)
         return s->packed ? row * s->groups + g : (row * s->groups + g) * 4;         /* SF-2, SF-1 */
@@ -36,12 +35,6 @@ int64_t sf_extra_place(const struct sf_args *s, const struct lc_tensor *extra_sf
     const int64_t rows = extra_sf->stride[1];
     const int64_t at = row / s->block_m * align_up(s->block_m, 128) + utccp_row(row % s->block_m);
     return (g / 4 * rows + at) * 4 + g % 4;
-}
-
-int64_t sf_storage(const struct sf_args *s, int64_t batch, int64_t m)
-{
-    const int64_t rows = s->col ? align_up(m, 4) : m;
-    return batch * rows * (s->packed ? s->groups / 4 : s->groups) * 4;
 }
 
 struct lc_tensor sf_whole(const struct sf_args *s, const struct lc_tensor *sf)
@@ -60,8 +53,8 @@ struct lc_tensor sf_extra_whole(const struct sf_args *s, const struct lc_tensor 
 }
 
 /* Shape and strides that sf must have: (B, M, n) in rows, or in columns m_pad long, "also where a size is 1". */
-static int sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, bool has_batch,
-                    int x_rank, const struct lc_tensor *sf)
+static int sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int x_rank,
+                    const struct lc_tensor *sf)
 {
     const char *const clause = !s->col ? s->packed ? "SF-2" : "SF-1" : "SF-3";
     int status = arg_is_view(call, sf, clause);
@@ -74,7 +67,6 @@ static int sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t
     const int64_t n = s->packed ? s->groups / 4 : s->groups, m_pad = align_up(m, 4);
     const int64_t shape[3] = { batch, m, n }, row[3] = { m * n, n, 1 }, col[3] = { n * m_pad, 1, m_pad };
     const int skip = 3 - x_rank;
-    (void) has_batch;
     for (int i = 0; i < sf->rank; i++)
         if (sf->shape[i] != shape[skip + i])
             return arg_refuse(call, "sf", clause, "shape[%d] = %" PRId64 ": must be %" PRId64, i, sf->shape[i], shape[skip + i]);
@@ -86,7 +78,7 @@ static int sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t
 }
 
 static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int64_t d,
-                       const struct lc_tensor *t)
+                       int x_rank, const struct lc_tensor *t)
 {
     if (!t)
         return arg_refuse(call, "extra_sf", "SF-4", "not given: extra_sf, its layout and block_m come together");
@@ -101,8 +93,8 @@ static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int6
         return arg_refuse(call, "round_sf", "SF-4", "0: utccp needs power-of-two scales");
     if (d % 128)
         return arg_refuse(call, "x", "SF-4", "d = %" PRId64 ": utccp needs a multiple of 128", d);
-    if (batch != 1)
-        return arg_refuse(call, "x", "SF-4", "B = %" PRId64 ": utccp takes one batch", batch);
+    if (batch != 1 || x_rank < 2)
+        return arg_refuse(call, "x", "SF-4", "B = %" PRId64 ", rank %d: utccp takes one batch of rows", batch, x_rank);
     int status = arg_is_view(call, t, "SF-4");
     if (!status)
         status = arg_dtype(call, t, "SF-4", 1u << LC_I32);
@@ -120,10 +112,12 @@ static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int6
     return LC_OK;
 }
 
-int arg_sf(const struct lc_call *call, int64_t batch, int64_t m, int64_t d, bool has_batch, const struct lc_tensor *sf,
-           const struct lc_tensor *extra_sf, struct sf_args *out)
+int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct lc_tensor *sf, const struct lc_tensor *extra_sf,
+           struct sf_args *out)
 {
     bool extra = false;
+    int64_t batch, m, d;
+    arg_dims(x, &batch, &m, &d);
     const int64_t group = arg_int(call, "group", 32);
     int status = arg_switch(call, "round_sf", true, "SF-0", &out->round);
     if (!status)
@@ -150,12 +144,11 @@ int arg_sf(const struct lc_call *call, int64_t batch, int64_t m, int64_t d, bool
         return arg_refuse(call, "sf", "SF-0", "not given: the cast writes scales");
     if (!extra && (arg_int(call, "extra_sf_layout", 0) || arg_int(call, "extra_sf_block_m", 0)))
         return arg_refuse(call, "extra_sf", "SF-4", "0: extra_sf, its layout and block_m come together");
-    const struct lc_tensor *const x = arg_tensor(call, "x");
-    status = sf_shape(call, out, batch, m, has_batch, x->rank, sf);
+    status = sf_shape(call, out, batch, m, x->rank, sf);
     if (!status && extra) {
         struct sf_args with = *out;
         with.group = group; /* SF-4 asks for G = 32 itself, not for a whole short row */
-        status = utccp_shape(call, &with, batch, m, d, extra_sf);
+        status = utccp_shape(call, &with, batch, m, d, x->rank, extra_sf);
     }
     return status;
 }

@@ -77,7 +77,7 @@ static int64_t place(const union op_args *args, int tensor, int64_t row, int64_t
     const struct cast_args *const a = &args->cast;
     const struct lc_tensor *const t = a->t[tensor];
     if (tensor == CAST_SF)
-        return sf_place(&a->sf, t, a->batch, a->m, row, col);
+        return sf_place(&a->sf, a->m, row, col);
     if (tensor == CAST_EXTRA_SF)
         return sf_extra_place(&a->sf, t, row, col);
     return (arg_row(t, row) + col) * fmt_bytes((enum lc_dtype) t->dtype);

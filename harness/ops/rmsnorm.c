@@ -149,7 +149,7 @@ static int64_t place(const union op_args *args, int tensor, int64_t row, int64_t
     const struct rmsnorm_args *const a = &args->rmsnorm;
     const struct lc_tensor *const t = a->t[tensor];
     if (tensor == RMS_SF)
-        return sf_place(&a->sf, t, a->batch, a->m, row, col);
+        return sf_place(&a->sf, a->m, row, col);
     if (tensor == RMS_EXTRA_SF)
         return sf_extra_place(&a->sf, t, row, col);
     if (tensor == RMS_WEIGHT)
