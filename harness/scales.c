@@ -31,7 +31,7 @@ const char *scales_settle(struct kase *k, int64_t d, int64_t batch)
     }
     if (kase_int(k, "utccp") &&
         (kase_int(k, "utccp") < 0 || kase_int(k, "G") != 32 || kase_int(k, "round") != 1 || d % 128 || batch != 1 ||
-         kase_is(k, "rank", "1"))) {
+         !strcmp(kase_name(k, "rank"), "1"))) {
         kase_set(k, "utccp", "0");
         why = "utccp needs G=32, round=1, d a multiple of 128, one batch of rows (SF-4)";
     }
