@@ -37,8 +37,12 @@ void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors
         tensors[n].data = s->miss < 0 ? NULL : (void *) ((uintptr_t) base + s->offset);
         n++;
     }
-    *to = (struct lc_call) { .size = sizeof *to, .device = -1, .tensors = tensors, .scalars = c->scalar,
-                             .n_tensors = n, .n_scalars = (uint32_t) c->n_scalars };
+    *to = (struct lc_call) { .size = sizeof *to,
+                             .device = -1,
+                             .tensors = tensors,
+                             .scalars = c->scalar,
+                             .n_tensors = n,
+                             .n_scalars = (uint32_t) c->n_scalars };
 }
 
 static void own_elements(struct call *c, int slot, enum owner owner)

@@ -232,7 +232,7 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
         return fail(msg, size, "device memory: %s%s", d->last_error(), "");
     int status = tidy(k->run(&call), msg, size);
     if (d->stream_sync(b->stream) || d->download(after, b->arena, c->arena_size)) /* an asynchronous fault names its case */
-        status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1; /* -2: this process is done with the device */
+        status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1;  /* -2: this process is done with the device */
     if (call.workspace)
         d->free(call.workspace);
     return status;

@@ -190,7 +190,8 @@ static int prepare(struct bench *b, const struct kase *k)
     return status;
 }
 
-static json_t *one(struct backend *backend, const char *name, const struct lc_kernel *kernel, const struct kase *k, double copy_gb_s)
+static json_t *one(struct backend *backend, const char *name, const struct lc_kernel *kernel, const struct kase *k,
+                   double copy_gb_s)
 {
     struct bench *const b = calloc(1, sizeof *b);
     json_t *row = NULL;
@@ -302,8 +303,9 @@ int command_bench(int argc, char **argv)
         }
         backend_close(b);
     }
-    json_t *const report = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o*}", "program", "layercheck " LC_VERSION, "revision", LC_REVISION,
-                                     "contract", contract_hash, "copy_gb_s", copy, "rows", rows, "device", info_json);
+    json_t *const report = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o*}", "program", "layercheck " LC_VERSION, "revision",
+                                     LC_REVISION, "contract", contract_hash, "copy_gb_s", copy, "rows", rows, "device",
+                                     info_json);
     for (int i = 0; i < o.reports.n; i++)
         if (strncmp(o.reports.at[i], "json:", 5) || out_json(strchr(o.reports.at[i], ':') + 1, report))
             status = usage_error("--report %s: bench writes json:FILE", o.reports.at[i]);

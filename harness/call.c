@@ -136,7 +136,7 @@ double draw_normal(const struct call *c, int slot, int64_t index)
     const philox4x32_ctr_t bits = philox(c, slot, index);
     double sum = 0;
     for (int i = 0; i < 4; i++)
-        sum += (bits.v[i] & 0xffff) + (bits.v[i] >> 16); /* eight uniforms of 16 bits: exact */
+        sum += (bits.v[i] & 0xffff) + (bits.v[i] >> 16);          /* eight uniforms of 16 bits: exact */
     return (sum / 65536 - 4 + ldexp(1, -14)) * 1.224744871391589; /* variance 8/12 */
 }
 

@@ -41,7 +41,7 @@ struct cases {
     struct kase *at;
     size_t n, room;
 };
-void cases_add(struct cases *c, const struct kase *k);     /* settled; twice the same is kept once */
+void cases_add(struct cases *c, const struct kase *k); /* settled; twice the same is kept once */
 void cases_free(struct cases *c);
 /* A suite by name ("ci") or file path. */
 int suite_read(struct cases *c, const char *suite, char *why, size_t size);

@@ -31,10 +31,8 @@ static int read_head(const struct golden *g, char *why, size_t size)
     if (h5_text(g->file, "contract", text, sizeof text))
         return h5_say(why, size, "%s: no attribute contract", g->path);
     if (strcmp(text, contract_hash)) /* what was computed by other clauses compares with nothing */
-        return h5_say(
-            why, size,
-            "%s: made from contract %.12s, this build has %.12s: another contract version does not compare",
-            g->path, text, contract_hash);
+        return h5_say(why, size, "%s: made from contract %.12s, this build has %.12s: another contract version does not compare",
+                      g->path, text, contract_hash);
     return 0;
 }
 
@@ -55,8 +53,7 @@ static int read_cases(struct golden *g, char *why, size_t size)
         const bool same = !h5_text(group, "case", text, sizeof text) && !strcmp(text, g->id[i]);
         H5Gclose(group);
         if (!same)
-            return h5_say(why, size, "%s: %.200s: not a group whose attribute case is its name", g->path,
-                          g->id[i]);
+            return h5_say(why, size, "%s: %.200s: not a group whose attribute case is its name", g->path, g->id[i]);
         if (kase_parse(&g->kase[i], g->id[i], reason, sizeof reason))
             return h5_say(why, size, "%s: %.400s", g->path, reason);
     }
@@ -167,8 +164,7 @@ static int same_aliases(hid_t group, const struct call *c, char *why, size_t siz
         if (!s->listed || !s->on || s->dir != DIR_IN || s->same_as < 0 || !h5_has(group, s->t.name))
             continue;
         uint8_t *const storage = malloc(s->bytes + 1);
-        int status = storage ? h5_read_slot(group, s, storage, why, size)
-                             : h5_say(why, size, "%s: out of memory", s->t.name);
+        int status = storage ? h5_read_slot(group, s, storage, why, size) : h5_say(why, size, "%s: out of memory", s->t.name);
         for (size_t at = 0; !status && at < s->bytes; at++)
             if (c->own[s->offset + at] == INPUT && storage[at] != c->image[s->offset + at])
                 status = h5_say(why, size, "%s: is %s itself in this case, and holds something else", s->t.name,
@@ -196,7 +192,7 @@ static int read_y(hid_t group, const struct call *c, struct iv **y, char *why, s
         status = h5_read_reals(group, names[i], rows, cols, end + n * (size_t) i, why, size);
     for (size_t i = 0; !status && i < n; i++) {
         const double v = end[i], lo = end[n + i], hi = end[2 * n + i];
-        (*y)[i] = (struct iv){ v, lo, hi };
+        (*y)[i] = (struct iv) { v, lo, hi };
         if (!(lo <= v && v <= hi) && !(isnan(v) && isnan(lo) && isnan(hi)))
             status = h5_say(why, size, "y[%lld,%lld]: y.lo <= y.v <= y.hi does not hold", (long long) i / cols,
                             (long long) i % cols);
@@ -316,10 +312,9 @@ bool golden_intact(struct golden *g, const struct kase *k, char *why, size_t siz
     else if (!content_hash(group, id, is, inner, sizeof inner) && !strcmp(has, is))
         status = 0;
     else
-        status =
-            is[0] ? h5_say(inner, sizeof inner,
-                           "changed since it was made: content_sha256 is %.12s, the content has %.12s", has, is)
-                  : -1;
+        status = is[0] ? h5_say(inner, sizeof inner, "changed since it was made: content_sha256 is %.12s, the content has %.12s",
+                                has, is)
+                       : -1;
     H5Gclose(group);
     if (status)
         h5_say(why, size, "%s: %s: %s", g->path, id, inner);

@@ -46,8 +46,7 @@ static int gen_op(const char *oracle, const struct op *op, const struct cases *a
         return usage_error("%s: too long a path", dir);
     snprintf(in, sizeof in, "%.4000s.%ld.in", path, (long) getpid());
     snprintf(filled, sizeof filled, "%.4000s.%ld.tmp", path, (long) getpid());
-    int status =
-        golden_export(in, &cases, why, sizeof why) ? usage_error("%s", why) : run_oracle(oracle, in, filled);
+    int status = golden_export(in, &cases, why, sizeof why) ? usage_error("%s", why) : run_oracle(oracle, in, filled);
     if (!status && rename(filled, path))
         status = usage_error("%s: %s", path, strerror(errno));
     remove(in);
@@ -122,8 +121,8 @@ static bool is_output(const struct call *c, int slot)
 }
 
 /* Codes, scales and copies of one row, bitwise. */
-static void check_codes(const struct call *c, uint8_t *const storage[], const struct room *room,
-                        const int64_t *cols, int64_t row, struct checked *to)
+static void check_codes(const struct call *c, uint8_t *const storage[], const struct room *room, const int64_t *cols, int64_t row,
+                        struct checked *to)
 {
     for (int i = 0; i < MAX_TENSORS; i++)
         for (int64_t col = 0; room->row[i] && col < cols[i]; col++) {
@@ -136,9 +135,8 @@ static void check_codes(const struct call *c, uint8_t *const storage[], const st
             if (golden != ref && to->differ++ == 0)
                 snprintf(to->first, sizeof to->first,
                          "%s[%" PRId64 ",%" PRId64 "] golden 0x%0*" PRIx32 " (%a) ref %s0x%0*" PRIx32 " (%a) (%s)",
-                         c->slot[i].t.name, row, col, 2 * fmt_bytes(f), golden, fmt_load(f, golden),
-                         open ? "unspecified, " : "", 2 * fmt_bytes(f), ref, fmt_load(f, ref),
-                         clause_of(c->op, c->slot[i].t.name));
+                         c->slot[i].t.name, row, col, 2 * fmt_bytes(f), golden, fmt_load(f, golden), open ? "unspecified, " : "",
+                         2 * fmt_bytes(f), ref, fmt_load(f, ref), clause_of(c->op, c->slot[i].t.name));
         }
 }
 
@@ -166,9 +164,8 @@ static void check_y(const struct call *c, const struct iv *golden, const struct 
         to->used = inside && below > to->used ? below : to->used;
         to->used = inside && above > to->used ? above : to->used;
         if ((!same || !inside) && to->differ++ == 0)
-            snprintf(to->first, sizeof to->first,
-                     "y[%" PRId64 ",%" PRId64 "] golden %a in [%a, %a] ref %a in [%a, %a]: %s (%s)", row, col,
-                     g.v, g.lo, g.hi, r.v, r.lo, r.hi, same ? "not inside" : "not within 2^-50",
+            snprintf(to->first, sizeof to->first, "y[%" PRId64 ",%" PRId64 "] golden %a in [%a, %a] ref %a in [%a, %a]: %s (%s)",
+                     row, col, g.v, g.lo, g.hi, r.v, r.lo, r.hi, same ? "not inside" : "not within 2^-50",
                      clause_of(c->op, "out"));
     }
 }
@@ -182,21 +179,19 @@ static void check_unowned(const struct call *c, int slot, const uint8_t *storage
             continue;
         to->unowned++;
         if (storage[at] && to->differ++ == 0)
-            snprintf(to->first, sizeof to->first,
-                     "%s: byte %zu, which no element owns, is 0x%02x in the golden (DET-3)", s->t.name, at,
-                     storage[at]);
+            snprintf(to->first, sizeof to->first, "%s: byte %zu, which no element owns, is 0x%02x in the golden (DET-3)",
+                     s->t.name, at, storage[at]);
     }
 }
 
-static int check_values(const struct call *c, uint8_t *const storage[], const struct iv *y, struct checked *to,
-                        char *why, size_t size)
+static int check_values(const struct call *c, uint8_t *const storage[], const struct iv *y, struct checked *to, char *why,
+                        size_t size)
 {
     static const struct ref_got nothing; /* goldens are made without a kernel */
     struct room room;
     int64_t cols[MAX_TENSORS];
     const int64_t rows = c->op->rows(&c->args);
-    const int status =
-        room_open(&room, c, cols) ? h5_say(why, size, "out of memory: one row of the reference") : 0;
+    const int status = room_open(&room, c, cols) ? h5_say(why, size, "out of memory: one row of the reference") : 0;
     for (int64_t row = 0; !status && row < rows; row++) {
         c->op->ref(&c->args, row, &nothing, &room.want);
         check_codes(c, storage, &room, cols, row, to);
@@ -207,8 +202,7 @@ static int check_values(const struct call *c, uint8_t *const storage[], const st
 }
 
 /* 0, or -1 and why where it could not be read. */
-static int check_case(struct golden *g, const struct kase *k, struct call *c, struct checked *to, char *why,
-                      size_t size)
+static int check_case(struct golden *g, const struct kase *k, struct call *c, struct checked *to, char *why, size_t size)
 {
     uint8_t *storage[MAX_TENSORS] = { NULL };
     struct iv *y = NULL;
@@ -283,8 +277,7 @@ static int check(int argc, char **argv)
         else if (named && check_file(path, &to))
             status = EXIT_USAGE;
     }
-    printf("golden check: %zu of %zu cases agree with the reference, %" PRId64 " elements bitwise (%" PRId64
-           " unspecified)\n",
+    printf("golden check: %zu of %zu cases agree with the reference, %" PRId64 " elements bitwise (%" PRId64 " unspecified)\n",
            to.cases - to.failed - to.broken, to.cases, to.elements, to.unspecified);
     printf("%" PRId64 " bytes that no element owns are looked at; %" PRId64
            " intervals of y: the oracle's hull takes %.4f of the reference's radius at most\n",

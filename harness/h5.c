@@ -56,11 +56,9 @@ size_t h5_count(hid_t group)
 
 char *h5_name(hid_t group, size_t i)
 {
-    const ssize_t n =
-        H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t) i, NULL, 0, H5P_DEFAULT);
+    const ssize_t n = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t) i, NULL, 0, H5P_DEFAULT);
     char *const name = n > 0 ? malloc((size_t) n + 1) : NULL;
-    if (name && H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t) i, name, (size_t) n + 1,
-                                   H5P_DEFAULT) == n)
+    if (name && H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, (hsize_t) i, name, (size_t) n + 1, H5P_DEFAULT) == n)
         return name;
     free(name);
     return NULL;
@@ -87,7 +85,7 @@ struct attribute {
 
 static bool attribute_open(struct attribute *a, hid_t object, const char *name)
 {
-    *a = (struct attribute){ -1, -1, -1, -1 };
+    *a = (struct attribute) { -1, -1, -1, -1 };
     if (H5Aexists(object, name) <= 0)
         return false;
     a->at = H5Aopen(object, name, H5P_DEFAULT);
@@ -113,8 +111,7 @@ int h5_text(hid_t object, const char *name, char *to, size_t size)
         const bool variable = H5Tis_variable_str(a.type) > 0; /* as h5py writes them */
         const size_t n = H5Tget_size(a.type);
         char *text = variable ? NULL : calloc(n + 1, 1);
-        if ((variable || text) && H5Aread(a.at, a.type, variable ? (void *) &text : text) >= 0 && text &&
-            strlen(text) < size) {
+        if ((variable || text) && H5Aread(a.at, a.type, variable ? (void *) &text : text) >= 0 && text && strlen(text) < size) {
             strcpy(to, text);
             status = 0;
         }
@@ -157,9 +154,8 @@ static bool axes_are(hid_t dataset, const char *name, const int64_t *axes, int r
 {
     struct attribute a;
     int64_t got[4] = { 0 };
-    const bool same = attribute_open(&a, dataset, name) && a.n == rank && rank <= 4 &&
-                      H5Tget_class(a.type) == H5T_INTEGER && H5Aread(a.at, H5T_NATIVE_INT64, got) >= 0 &&
-                      !memcmp(got, axes, (size_t) rank * sizeof *axes);
+    const bool same = attribute_open(&a, dataset, name) && a.n == rank && rank <= 4 && H5Tget_class(a.type) == H5T_INTEGER &&
+                      H5Aread(a.at, H5T_NATIVE_INT64, got) >= 0 && !memcmp(got, axes, (size_t) rank * sizeof *axes);
     attribute_close(&a);
     return same;
 }
@@ -201,8 +197,8 @@ static void dims_print(char *to, size_t size, int rank, const int64_t *dims)
 }
 
 /* The data, if elements and dims are these. */
-static int dataset_read(hid_t dataset, const char *name, hid_t type, int rank, const int64_t *dims, void *to,
-                        char *why, size_t size)
+static int dataset_read(hid_t dataset, const char *name, hid_t type, int rank, const int64_t *dims, void *to, char *why,
+                        size_t size)
 {
     const hid_t space = H5Dget_space(dataset), element = H5Dget_type(dataset);
     hsize_t got[H5S_MAX_RANK];
@@ -235,8 +231,7 @@ static int dataset_read(hid_t dataset, const char *name, hid_t type, int rank, c
 int h5_read_slot(hid_t group, const struct slot *s, void *to, char *why, size_t size)
 {
     const hid_t dataset = dataset_open(group, s->t.name, why, size);
-    const char *const dtype = fmt_name((enum lc_dtype) s->t.dtype), *const dir =
-                                                                        s->dir == DIR_IN ? "in" : "out";
+    const char *const dtype = fmt_name((enum lc_dtype) s->t.dtype), *const dir = s->dir == DIR_IN ? "in" : "out";
     char text[16];
     int status = 0;
     if (dataset < 0)
@@ -245,17 +240,15 @@ int h5_read_slot(hid_t group, const struct slot *s, void *to, char *why, size_t 
         status = h5_say(why, size, "%s: attribute dtype is not \"%s\", as the case has it", s->t.name, dtype);
     else if (h5_text(dataset, "dir", text, sizeof text) || strcmp(text, dir))
         status = h5_say(why, size, "%s: attribute dir is not \"%s\"", s->t.name, dir);
-    else if (!axes_are(dataset, "shape", s->t.shape, s->t.rank) ||
-             !axes_are(dataset, "stride", s->t.stride, s->t.rank)) {
+    else if (!axes_are(dataset, "shape", s->t.shape, s->t.rank) || !axes_are(dataset, "stride", s->t.stride, s->t.rank)) {
         char shape[128], stride[128];
         dims_print(shape, sizeof shape, s->t.rank, s->t.shape);
         dims_print(stride, sizeof stride, s->t.rank, s->t.stride);
-        status =
-            h5_say(why, size, "%s: attributes shape and stride are not (%s) and (%s), as the case has them",
-                   s->t.name, shape, stride);
+        status = h5_say(why, size, "%s: attributes shape and stride are not (%s) and (%s), as the case has them", s->t.name,
+                        shape, stride);
     } else
-        status = dataset_read(dataset, s->t.name, file_type((enum lc_dtype) s->t.dtype), s->storage_rank,
-                              s->storage, to, why, size);
+        status = dataset_read(dataset, s->t.name, file_type((enum lc_dtype) s->t.dtype), s->storage_rank, s->storage, to, why,
+                              size);
     H5Dclose(dataset);
     return status;
 }
@@ -273,8 +266,7 @@ int h5_read_reals(hid_t group, const char *name, int64_t rows, int64_t cols, dou
 
 int h5_read_any(hid_t group, const char *name, void **to, size_t *bytes, char *why, size_t size)
 {
-    const hid_t types[] = { H5T_STD_U8LE,  H5T_STD_U16LE,  H5T_STD_I32LE,
-                            H5T_STD_I64LE, H5T_IEEE_F32LE, H5T_IEEE_F64LE };
+    const hid_t types[] = { H5T_STD_U8LE, H5T_STD_U16LE, H5T_STD_I32LE, H5T_STD_I64LE, H5T_IEEE_F32LE, H5T_IEEE_F64LE };
     const hid_t dataset = dataset_open(group, name, why, size);
     if (dataset < 0)
         return -1;
@@ -329,8 +321,7 @@ hid_t h5_add_group(hid_t parent, const char *name)
 }
 
 /* n NULL: a scalar; else *n values. */
-static int put_attribute(hid_t object, const char *name, hid_t type, hid_t memory_type, const hsize_t *n,
-                         const void *value)
+static int put_attribute(hid_t object, const char *name, hid_t type, hid_t memory_type, const hsize_t *n, const void *value)
 {
     const hid_t space = n ? H5Screate_simple(1, n, NULL) : H5Screate(H5S_SCALAR);
     const hid_t at = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
@@ -342,8 +333,7 @@ static int put_attribute(hid_t object, const char *name, hid_t type, hid_t memor
 int h5_put_text(hid_t object, const char *name, const char *text)
 {
     const hid_t type = H5Tcopy(H5T_C_S1); /* fixed, with its final NUL */
-    const int status =
-        H5Tset_size(type, strlen(text) + 1) < 0 ? -1 : put_attribute(object, name, type, type, NULL, text);
+    const int status = H5Tset_size(type, strlen(text) + 1) < 0 ? -1 : put_attribute(object, name, type, type, NULL, text);
     H5Tclose(type);
     return status;
 }

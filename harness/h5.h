@@ -21,8 +21,8 @@ int h5_say(char *why, size_t size, const char *format, ...) /* returns -1 */
 
 /* ---- reading ---- */
 hid_t h5_open(const char *path, char *why, size_t size);
-size_t h5_count(hid_t group); /* links in it */
-char *h5_name(hid_t group, size_t i); /* of link i, in order; the caller frees it; NULL: unreadable */
+size_t h5_count(hid_t group);                   /* links in it */
+char *h5_name(hid_t group, size_t i);           /* of link i, in order; the caller frees it; NULL: unreadable */
 hid_t h5_group(hid_t parent, const char *name); /* negative: no such group */
 bool h5_has(hid_t group, const char *name);
 /* A string; -1: absent, no single string, or too long. */
@@ -31,8 +31,7 @@ int h5_text(hid_t object, const char *name, char *to, size_t size);
 int h5_same_scalar(hid_t object, const struct lc_scalar *s, char *why, size_t size);
 /* The storage of a slot; attributes dtype, dir, shape, stride, element type and dims must be the slot's. */
 int h5_read_slot(hid_t group, const struct slot *s, void *to, char *why, size_t size);
-int h5_read_reals(hid_t group, const char *name, int64_t rows, int64_t cols, double *to, char *why,
-                  size_t size);
+int h5_read_reals(hid_t group, const char *name, int64_t rows, int64_t cols, double *to, char *why, size_t size);
 /* Any dataset of the format; the caller frees *to. */
 int h5_read_any(hid_t group, const char *name, void **to, size_t *bytes, char *why, size_t size);
 

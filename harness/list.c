@@ -53,7 +53,8 @@ int command_list(int argc, char **argv)
                 printf("%-10s %s\n", all_ops[i]->name, all_ops[i]->summary);
         }
         if (!o.ops.n)
-            printf("\n`list OP` shows its tensors, axes, fills and bounds; `list --suite ci` the cases of a suite (smoke, ci, full)\n");
+            printf("\n`list OP` shows its tensors, axes, fills and bounds; `list --suite ci` the cases of a suite (smoke, ci, "
+                   "full)\n");
         return EXIT_PASS;
     }
     status = options_cases(&o, o.suite ? o.suite : "ci", &cases);

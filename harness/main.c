@@ -38,9 +38,9 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(int, char **);
     } commands[] = {
-        { "list", command_list },     { "run", command_run },           { "judge", command_judge }, { "export", command_export },
-        { "golden", command_golden }, { "selftest", command_selftest }, { "spec", command_spec },   { "bench", command_bench },
-        { "worker", worker_main },
+        { "list", command_list },     { "run", command_run },       { "judge", command_judge },
+        { "export", command_export }, { "golden", command_golden }, { "selftest", command_selftest },
+        { "spec", command_spec },     { "bench", command_bench },   { "worker", worker_main },
     };
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))) {
         fputs(help, stdout);

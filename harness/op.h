@@ -32,16 +32,16 @@ struct kase { /* a case: one value per axis of op */
 enum dir { DIR_IN, DIR_OUT };
 enum owner { KEEP, INPUT, OWNED, PAD }; /* per arena byte: must not change (guards, gaps) | input, likewise | judged | free */
 
-struct slot { /* one tensor of a call; storage lies in the arena */
+struct slot {           /* one tensor of a call; storage lies in the arena */
     struct lc_tensor t; /* as the kernel gets it; t.data is set when the arena is bound */
     enum lc_dtype fmt;  /* of one judged element: LC_UE8M0 for packed scales, else t.dtype */
     enum dir dir;
-    int on;         /* takes part in the call */
-    int listed;     /* handed to the kernel; listed && !on: a switched-off operand with a pointer in its place (RMS-11) */
-    int same_as;    /* >= 0: the same storage as that slot (RMS-2, RMS-7) */
+    int on;      /* takes part in the call */
+    int listed;  /* handed to the kernel; listed && !on: a switched-off operand with a pointer in its place (RMS-11) */
+    int same_as; /* >= 0: the same storage as that slot (RMS-2, RMS-7) */
     int storage_rank;
-    int64_t storage[3]; /* dims of the storage in elements of t.dtype, row-major; its size for HDF5 and the arena */
-    int64_t miss;       /* bytes by which the base misses a 128-byte boundary */
+    int64_t storage[3];   /* dims of the storage in elements of t.dtype, row-major; its size for HDF5 and the arena */
+    int64_t miss;         /* bytes by which the base misses a 128-byte boundary */
     size_t offset, bytes; /* in the arena, set by arena_layout */
 };
 
@@ -52,12 +52,13 @@ struct call {
     struct slot slot[MAX_TENSORS]; /* indices are the operator's: CAST_X, RMS_OUT.. */
     struct lc_scalar scalar[MAX_SCALARS];
     int n_scalars;
-    union op_args args;  /* as op->check read them; tensors are those of `view` */
-    struct lc_tensor view[MAX_TENSORS]; /* the listed tensors, data in `image`: what ref/ reads, never what a kernel could write */
-    struct lc_call pristine;            /* the call over `view` */
-    int bad;             /* index into op->bads when the case is a refusal, else -1 */
-    uint8_t *image;      /* pristine arena: poison, inputs */
-    uint8_t *own;        /* enum owner per byte */
+    union op_args args; /* as op->check read them; tensors are those of `view` */
+    struct lc_tensor
+        view[MAX_TENSORS];   /* the listed tensors, data in `image`: what ref/ reads, never what a kernel could write */
+    struct lc_call pristine; /* the call over `view` */
+    int bad;                 /* index into op->bads when the case is a refusal, else -1 */
+    uint8_t *image;          /* pristine arena: poison, inputs */
+    uint8_t *own;            /* enum owner per byte */
     size_t arena_size;
     char msg[512];
 };
@@ -77,9 +78,9 @@ struct fill {
     void (*make)(struct call *c); /* writes every input through put() */
     unsigned may_be;
 };
-struct bad { /* a violated precondition; one row of the refusal table */
+struct bad {                                      /* a violated precondition; one row of the refusal table */
     const char *name, *argument, *clause, *value; /* what the message must name (ERR-1) */
-    void (*spoil)(struct call *c); /* changes tensors or scalars of a good call */
+    void (*spoil)(struct call *c);                /* changes tensors or scalars of a good call */
 };
 
 struct op {
@@ -87,17 +88,17 @@ struct op {
     struct axis axes[MAX_AXES];
     struct tensor_desc tensors[MAX_TENSORS];
     struct bound bounds[8];
-    struct fill fills[24]; /* the axis `fill` names one */
+    struct fill fills[24];  /* the axis `fill` names one */
     const struct bad *bads; /* the axis `bad` names one, or "-"; ends at name == NULL */
 
     /* Makes the case legal by setting axes that do not apply back to their default; returns why it had to, or NULL. */
     const char *(*settle)(struct kase *k);
     /* Slots and scalars of a settled case. */
     void (*build)(struct call *c);
-    int (*check)(const struct lc_call *call, union op_args *args); /* ref_X_check */
+    int (*check)(const struct lc_call *call, union op_args *args);           /* ref_X_check */
     const struct lc_tensor *const *(*tensors_of)(const union op_args *args); /* by index; NULL: takes no part */
-    int64_t (*rows)(const union op_args *args);                    /* units of judging: rows, tokens */
-    int64_t (*cols)(const union op_args *args, int tensor);        /* judged elements of one row; inputs too */
+    int64_t (*rows)(const union op_args *args);                              /* units of judging: rows, tokens */
+    int64_t (*cols)(const union op_args *args, int tensor);                  /* judged elements of one row; inputs too */
     /* Byte of element (row, col) from the tensor's data pointer; < 0: the row owns nothing there. */
     int64_t (*place)(const union op_args *args, int tensor, int64_t row, int64_t col);
     void (*ref)(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
@@ -109,8 +110,8 @@ extern const struct op *const all_ops[]; /* ends at NULL; made from op_names in 
 const struct op *op_find(const char *name);
 
 /* ---- access for descriptors (harness/call.c) ---- */
-int axis_of(const struct op *op, const char *name);          /* index, or -1 */
-int64_t kase_int(const struct kase *k, const char *axis);    /* value; an assertion fails when there is no such axis */
+int axis_of(const struct op *op, const char *name);       /* index, or -1 */
+int64_t kase_int(const struct kase *k, const char *axis); /* value; an assertion fails when there is no such axis */
 double kase_real(const struct kase *k, const char *axis);
 const char *kase_name(const struct kase *k, const char *axis);
 int kase_is(const struct kase *k, const char *axis, const char *value);
@@ -121,13 +122,13 @@ void call_tensor(struct call *c, int slot, const char *name, enum lc_dtype dtype
                  const int64_t *stride, int storage_rank, const int64_t *storage);
 void call_scalar(struct call *c, const char *name, int64_t i, double f);
 void call_set_scalar(struct call *c, const char *name, int64_t i, double f); /* changes one; for bads */
-void put(struct call *c, int slot, int64_t row, int64_t col, double v);  /* RN(v) into the image */
-double get(const struct call *c, int slot, int64_t row, int64_t col);    /* from the image */
+void put(struct call *c, int slot, int64_t row, int64_t col, double v);      /* RN(v) into the image */
+double get(const struct call *c, int slot, int64_t row, int64_t col);        /* from the image */
 
 /* Random123's Philox4x32-10, keyed by (seed, tensor), counted by index: the same bits under any filter, order, host. */
 uint32_t draw_bits(const struct call *c, int slot, int64_t index);
-double draw_uniform(const struct call *c, int slot, int64_t index);  /* [0, 1), 2^-32 steps */
-double draw_normal(const struct call *c, int slot, int64_t index);   /* mean 0, variance 1: the sum of 8 uniforms, no libm */
+double draw_uniform(const struct call *c, int slot, int64_t index); /* [0, 1), 2^-32 steps */
+double draw_normal(const struct call *c, int slot, int64_t index);  /* mean 0, variance 1: the sum of 8 uniforms, no libm */
 
 double draw_log(const struct call *c, int slot, int64_t index, int lo, int hi); /* any sign, exponent lo..hi-1, uniform */
 

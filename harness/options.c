@@ -40,7 +40,8 @@ static int number(const char *option, const char *text, int64_t least, int64_t m
     errno = 0;
     *to = strtoll(text, &end, 0);
     if (errno || end == text || *end || *to < least || *to > most)
-        return usage_error("%s '%s': must be a whole number from %lld to %lld", option, text, (long long) least, (long long) most);
+        return usage_error("%s '%s': must be a whole number from %lld to %lld", option, text, (long long) least,
+                           (long long) most);
     return 0;
 }
 
@@ -110,8 +111,9 @@ static int with_value(struct options *o, const char *name, const char *value)
 int options_read(struct options *o, int argc, char **argv, const char *allowed)
 {
     static const char *const flags[] = { "-v", "-x", "--lf", "--dry-run", "--golden", "--uncovered" };
-    static const char *const values[] = { "--backend", "--require-backend", "--suite", "-k", "--case", "--save", "--resume", "-o",
-                                          "--seed", "-j", "--timeout", "--shard", "--report" };
+    static const char *const values[] = { "--backend", "--require-backend", "--suite", "-k",     "--case",
+                                          "--save",    "--resume",          "-o",      "--seed", "-j",
+                                          "--timeout", "--shard",           "--report" };
     memset(o, 0, sizeof *o);
     o->timeout_s = 60;
     o->workers = (int) sysconf(_SC_NPROCESSORS_ONLN);

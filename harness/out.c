@@ -32,7 +32,7 @@ const char *outcome_of(json_t *result)
 
 static const char *shout(const char *outcome)
 {
-    static const char *const pair[][2] = { { "fail", "FAIL" }, { "crash", "CRASH" }, { "timeout", "TIMEOUT" },
+    static const char *const pair[][2] = { { "fail", "FAIL" },     { "crash", "CRASH" },     { "timeout", "TIMEOUT" },
                                            { "broken", "BROKEN" }, { "vacuous", "VACUOUS" }, { "unsupported", "UNSUPPORTED" } };
     for (size_t i = 0; i < sizeof pair / sizeof *pair; i++)
         if (!strcmp(outcome, pair[i][0]))
@@ -44,8 +44,7 @@ static void histogram(FILE *to, json_t *result)
 {
     const char *name;
     json_t *tensor;
-    json_object_foreach(json_object_get(result, "tensors"), name, tensor)
-    {
+    json_object_foreach(json_object_get(result, "tensors"), name, tensor) {
         fprintf(to, "       %-12s ulp", name);
         for (size_t i = 0; i < json_array_size(json_object_get(tensor, "ulps")); i++)
             fprintf(to, "  %s%+d:%lld", i == 0 || i == 8 ? "|" : "", (int) i - 4,
@@ -62,8 +61,7 @@ void out_failure(FILE *to, json_t *result, bool verbose)
             text_of(result, "case"));
     if (text_of(result, "msg")[0])
         fprintf(to, "\n        %s", text_of(result, "msg"));
-    json_array_foreach(json_object_get(result, "findings"), i, f)
-    {
+    json_array_foreach(json_object_get(result, "findings"), i, f) {
         if (strcmp(text_of(f, "check"), "value")) {
             fprintf(to, "\n        %s: %s", text_of(f, "check"), text_of(f, "words"));
             if (int_of(f, "count") > 1)
@@ -71,7 +69,8 @@ void out_failure(FILE *to, json_t *result, bool verbose)
             continue;
         }
         json_t *const t = json_object_get(json_object_get(result, "tensors"), text_of(f, "tensor"));
-        fprintf(to, "\n        value: %s[%lld,%lld] got %s (%s) want %s (v %s in [%s, %s]), %+lld ulp; %lld of %lld unexplained (%s",
+        fprintf(to,
+                "\n        value: %s[%lld,%lld] got %s (%s) want %s (v %s in [%s, %s]), %+lld ulp; %lld of %lld unexplained (%s",
                 text_of(f, "tensor"), (long long) int_of(f, "row"), (long long) int_of(f, "col"), text_of(f, "got"),
                 text_of(f, "got_value"), text_of(f, "want"), text_of(f, "v"), text_of(f, "lo"), text_of(f, "hi"),
                 (long long) int_of(f, "ulp"), (long long) int_of(f, "count"),
@@ -122,12 +121,13 @@ static void raise_to(json_t *row, const char *key, double v)
 
 json_t *out_summary(json_t *results, const struct run_facts *facts)
 {
-    static const char *const sums[] = { "elements", "exact", "explained", "unexplained", "unspecified", "ambiguous", "two_scale" };
+    static const char *const sums[] = {
+        "elements", "exact", "explained", "unexplained", "unspecified", "ambiguous", "two_scale"
+    };
     json_t *const rows = json_object(), *const totals = json_object();
     size_t i;
     json_t *r;
-    json_array_foreach(results, i, r)
-    {
+    json_array_foreach(results, i, r) {
         char key[256];
         snprintf(key, sizeof key, "%s/%s %s", text_of(r, "backend"), text_of(r, "kernel"), text_of(r, "op"));
         json_t *row = json_object_get(rows, key);
@@ -149,10 +149,10 @@ json_t *out_summary(json_t *results, const struct run_facts *facts)
     const time_t t = time(NULL);
     struct tm tm;
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
-    json_t *const s = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:o, s:o}", "program", "layercheck " LC_VERSION, "revision",
-                                LC_REVISION, "contract", contract_hash, "date", when, "suite", facts->suite, "command",
-                                facts->command, "suite_cases", (json_int_t) facts->cases, "seconds", facts->seconds, "rows", rows,
-                                "totals", totals);
+    json_t *const s = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:o, s:o}", "program", "layercheck " LC_VERSION,
+                                "revision", LC_REVISION, "contract", contract_hash, "date", when, "suite", facts->suite,
+                                "command", facts->command, "suite_cases", (json_int_t) facts->cases, "seconds", facts->seconds,
+                                "rows", rows, "totals", totals);
     if (facts->devices)
         json_object_set(s, "devices", facts->devices);
     return s;
@@ -169,19 +169,20 @@ void out_text(FILE *to, json_t *s)
                 text_of(row, "compute_capability"), text_of(row, "driver"), text_of(row, "cuda_runtime"), text_of(row, "nvcc"));
     fprintf(to, "%-34s %5s %5s %5s %6s %5s %12s %10s %7s %10s\n", "backend/kernel op", "cases", "pass", "fail", "unsup.", "other",
             "elements", "explained", "slack", "elem/s");
-    json_object_foreach(json_object_get(s, "rows"), key, row)
-    {
+    json_object_foreach(json_object_get(s, "rows"), key, row) {
         const json_int_t other = int_of(row, "crash") + int_of(row, "timeout") + int_of(row, "broken") + int_of(row, "vacuous");
         fprintf(to, "%-34s %5lld %5lld %5lld %6lld %5lld %12lld %10lld %7.3f %10.3g\n", key, (long long) int_of(row, "cases"),
                 (long long) int_of(row, "pass"), (long long) int_of(row, "fail"), (long long) int_of(row, "unsupported"),
-                (long long) other, (long long) int_of(row, "elements"), (long long) int_of(row, "explained"), real_of(row, "slack"),
-                real_of(row, "ms") > 0 ? (double) int_of(row, "elements") / real_of(row, "ms") * 1e3 : 0);
+                (long long) other, (long long) int_of(row, "elements"), (long long) int_of(row, "explained"),
+                real_of(row, "slack"), real_of(row, "ms") > 0 ? (double) int_of(row, "elements") / real_of(row, "ms") * 1e3 : 0);
     }
     json_t *const t = json_object_get(s, "totals");
-    fprintf(to, "%lld of %lld cases passed, %lld elements judged: %lld exact, %lld tie-explained, %lld unexplained, %lld unspecified\n",
-            (long long) int_of(t, "pass"), (long long) int_of(t, "cases"), (long long) int_of(t, "elements"),
-            (long long) int_of(t, "exact"), (long long) int_of(t, "explained"), (long long) int_of(t, "unexplained"),
-            (long long) int_of(t, "unspecified"));
+    fprintf(
+        to,
+        "%lld of %lld cases passed, %lld elements judged: %lld exact, %lld tie-explained, %lld unexplained, %lld unspecified\n",
+        (long long) int_of(t, "pass"), (long long) int_of(t, "cases"), (long long) int_of(t, "elements"),
+        (long long) int_of(t, "exact"), (long long) int_of(t, "explained"), (long long) int_of(t, "unexplained"),
+        (long long) int_of(t, "unspecified"));
     fprintf(to, "%lld ambiguous internal roundings and %lld groups with two legal scales were judged; %.1f s\n",
             (long long) int_of(t, "ambiguous"), (long long) int_of(t, "two_scale"), real_of(s, "seconds"));
 }
@@ -224,12 +225,12 @@ int out_junit(const char *path, json_t *results, json_t *summary)
     const json_int_t errors = int_of(t, "crash") + int_of(t, "timeout") + int_of(t, "broken") + int_of(t, "vacuous");
     fprintf(f, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"layercheck ");
     xml_text(f, text_of(summary, "suite"));
-    fprintf(f, "\" tests=\"%lld\" failures=\"%lld\" errors=\"%lld\" skipped=\"%lld\" time=\"%.3f\">\n", (long long) int_of(t, "cases"),
-            (long long) int_of(t, "fail"), (long long) errors, (long long) int_of(t, "unsupported"), real_of(summary, "seconds"));
+    fprintf(f, "\" tests=\"%lld\" failures=\"%lld\" errors=\"%lld\" skipped=\"%lld\" time=\"%.3f\">\n",
+            (long long) int_of(t, "cases"), (long long) int_of(t, "fail"), (long long) errors,
+            (long long) int_of(t, "unsupported"), real_of(summary, "seconds"));
     size_t i;
     json_t *r;
-    json_array_foreach(results, i, r)
-    {
+    json_array_foreach(results, i, r) {
         const char *const outcome = outcome_of(r);
         fprintf(f, "<testcase classname=\"");
         xml_text(f, text_of(r, "backend"));

@@ -166,7 +166,8 @@ static json_t *lost(const struct job *job, const char *outcome, const char *how)
 {
     char id[MAX_ID];
     kase_print(&job->id, id, sizeof id);
-    return json_pack("{s:s, s:s, s:s, s:s, s:[]}", "case", id, "op", job->id.op->name, "outcome", outcome, "msg", how, "findings");
+    return json_pack("{s:s, s:s, s:s, s:s, s:[]}", "case", id, "op", job->id.op->name, "outcome", outcome, "msg", how,
+                     "findings");
 }
 
 static bool give(struct worker *w, const struct job *job, double timeout_s)

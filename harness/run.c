@@ -187,7 +187,8 @@ static int only_failed(struct cases *cases)
         struct kase k;
         char why[512];
         const char *const outcome = outcome_of(r);
-        if (r && strcmp(outcome, "pass") && strcmp(outcome, "unsupported") && !kase_parse(&k, text_of(r, "case"), why, sizeof why))
+        if (r && strcmp(outcome, "pass") && strcmp(outcome, "unsupported") &&
+            !kase_parse(&k, text_of(r, "case"), why, sizeof why))
             for (size_t i = 0; i < cases->n; i++)
                 if (kase_same(&cases->at[i], &k))
                     cases_add(&kept, &k);
@@ -258,8 +259,7 @@ static int save_failed(const struct run *run)
     size_t i;
     json_t *r;
     char why[512];
-    json_array_foreach(run->results, i, r)
-    {
+    json_array_foreach(run->results, i, r) {
         struct kase k;
         if (!strcmp(outcome_of(r), "fail") && !kase_parse(&k, text_of(r, "case"), why, sizeof why) && kase_int(&k, "bad") == 0)
             cases_add(&failed, &k);
@@ -295,8 +295,7 @@ static int golden_cases(const struct options *o, const char *path, struct cases 
     int status = hello ? 0 : usage_error("%s", why);
     size_t i;
     json_t *id;
-    json_array_foreach(json_object_get(hello, "cases"), i, id)
-    {
+    json_array_foreach(json_object_get(hello, "cases"), i, id) {
         struct kase k;
         if (kase_parse(&k, json_string_value(id), why, sizeof why))
             status = usage_error("%s: %s", path, why);
@@ -336,9 +335,10 @@ int command_run(int argc, char **argv)
     struct options o;
     struct run run = { .results = json_array(), .devices = json_object() };
     struct cases cases = { NULL, 0, 0 };
-    int status = options_read(&o, argc, argv,
-                              "--backend --require-backend --suite -k --case --save --resume --seed -j --timeout --shard --report "
-                              "-v -x --lf --dry-run --golden");
+    int status = options_read(
+        &o, argc, argv,
+        "--backend --require-backend --suite -k --case --save --resume --seed -j --timeout --shard --report "
+        "-v -x --lf --dry-run --golden");
     if (status)
         return status;
     const char *const suite = o.suite ? o.suite : "smoke";
@@ -365,7 +365,8 @@ int command_run(int argc, char **argv)
         return status;
     mkdir(journal_dir, 0777); /* a tree that cannot be written has no last run: not an error */
     run.journal = fopen(o.resume ? o.resume : journal_path, o.resume ? "a+" : "w");
-    if (o.resume && run.journal && !fseek(run.journal, -1, SEEK_END) && fgetc(run.journal) != '\n' && !fseek(run.journal, 0, SEEK_END))
+    if (o.resume && run.journal && !fseek(run.journal, -1, SEEK_END) && fgetc(run.journal) != '\n' &&
+        !fseek(run.journal, 0, SEEK_END))
         fputs("\n", run.journal); /* behind a line that was cut */
     run.cases = cases.n;
     if (o.golden)
@@ -381,7 +382,10 @@ int command_run(int argc, char **argv)
         strncat(command, " ", sizeof command - strlen(command) - 1);
         strncat(command, argv[i], sizeof command - strlen(command) - 1);
     }
-    const struct run_facts facts = { o.golden ? "golden" : o.cases.n ? "cases" : suite, command, run.devices, run.cases, run.seconds };
+    const struct run_facts facts = { o.golden    ? "golden"
+                                     : o.cases.n ? "cases"
+                                                 : suite,
+                                     command, run.devices, run.cases, run.seconds };
     json_t *const summary = out_summary(run.results, &facts);
     out_text(stdout, summary);
     const bool vacuous = vacuous_suite(&run, &o);

@@ -29,9 +29,8 @@ const char *scales_settle(struct kase *k, int64_t d, int64_t batch)
         kase_set(k, "sf", kase_is(k, "sf", "col") ? "colf" : "row");
         why = "sf=col and sf=rowp need a multiple of 4 groups (SF-2, SF-3)";
     }
-    if (kase_int(k, "utccp") &&
-        (kase_int(k, "utccp") < 0 || kase_int(k, "G") != 32 || kase_int(k, "round") != 1 || d % 128 || batch != 1 ||
-         !strcmp(kase_name(k, "rank"), "1"))) {
+    if (kase_int(k, "utccp") && (kase_int(k, "utccp") < 0 || kase_int(k, "G") != 32 || kase_int(k, "round") != 1 || d % 128 ||
+                                 batch != 1 || !strcmp(kase_name(k, "rank"), "1"))) {
         kase_set(k, "utccp", "0");
         why = "utccp needs G=32, round=1, d a multiple of 128, one batch of rows (SF-4)";
     }
@@ -49,7 +48,8 @@ void scales_build(struct call *c, int sf_slot, int on)
     const int rank = kase_is(k, "rank", "3") ? 3 : kase_is(k, "rank", "2") ? 2 : 1, skip = 3 - rank;
     const int64_t batch = rank == 3 ? kase_int(k, "B") : 1, m = rank > 1 ? kase_int(k, "M") : 1, d = kase_int(k, "d");
     const int64_t g = kase_int(k, "G") ? kase_int(k, "G") : d, groups = round_up(d, g) / g, m_pad = round_up(m, 4);
-    const int col = kase_is(k, "sf", "col") || kase_is(k, "sf", "colf"), packed = kase_is(k, "sf", "col") || kase_is(k, "sf", "rowp");
+    const int col = kase_is(k, "sf", "col") || kase_is(k, "sf", "colf"),
+              packed = kase_is(k, "sf", "col") || kase_is(k, "sf", "rowp");
     const int64_t n = packed ? groups / 4 : groups, utccp = kase_int(k, "utccp");
 
     const int64_t shape[3] = { batch, m, n };

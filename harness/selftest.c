@@ -36,13 +36,13 @@ static const struct {
 enum { MUTANTS = sizeof mutants / sizeof *mutants };
 
 struct score {
-    char killed_by[MAX_ID]; /* the case, "" while it lives */
-    char other[64];         /* what else failed there */
+    char killed_by[MAX_ID];       /* the case, "" while it lives */
+    char other[64];               /* what else failed there */
     json_int_t flagged, elements; /* on N(0,1) data of the same cases */
     size_t cases;
 };
 
-struct trial { /* what one job is about */
+struct trial {  /* what one job is about */
     int mutant; /* -1: the control, variant "none" */
     int normal; /* on N(0,1) data, for the record */
 };
@@ -61,8 +61,7 @@ static bool shows(json_t *result, const char *check)
     json_t *f;
     if (!strcmp(check, "crash") || !strcmp(check, "timeout"))
         return !strcmp(outcome_of(result), check);
-    json_array_foreach(json_object_get(result, "findings"), i, f)
-    {
+    json_array_foreach(json_object_get(result, "findings"), i, f) {
         char name[64];
         snprintf(name, sizeof name, "%s%s%s", text_of(f, "check"), text_of(f, "tensor")[0] ? ":" : "", text_of(f, "tensor"));
         if (!strcmp(name, check))
@@ -193,15 +192,17 @@ static void print_score(FILE *to, const struct mutant *m, const struct score *s)
         fprintf(to, " %10s", "-");
     fprintf(to, "  %s", m->text);
     if (!s->killed_by[0])
-        fprintf(to, "\n         cases %s (%zu)%s%s", m->cases, s->cases, s->other[0] ? "; something else failed: " : "", s->other);
+        fprintf(to, "\n         cases %s (%zu)%s%s", m->cases, s->cases, s->other[0] ? "; something else failed: " : "",
+                s->other);
     fprintf(to, "\n");
 }
 
 static json_t *score_json(const struct mutant *m, const struct score *s)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:f}", "id", m->id, "op", m->op, "clause", m->clause, "source",
-                     m->source, "foretold", m->check, "case", s->killed_by, "text", m->text, "killed", s->killed_by[0] != 0, "cuda",
-                     m->cuda, "flagged_of_normal", s->elements ? (double) s->flagged / (double) s->elements : 0.0);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b, s:f}", "id", m->id, "op", m->op, "clause", m->clause,
+                     "source", m->source, "foretold", m->check, "case", s->killed_by, "text", m->text, "killed",
+                     s->killed_by[0] != 0, "cuda", m->cuda, "flagged_of_normal",
+                     s->elements ? (double) s->flagged / (double) s->elements : 0.0);
 }
 
 /* One plugin's mutants. Counts into *killed, *lived, *rare_seen; 0, or an exit code. */
@@ -258,7 +259,8 @@ int command_selftest(int argc, char **argv)
         o.timeout_s = 10;
     size_t count[4] = { 0 };
     json_t *const rows = json_array();
-    printf("%-8s %-30s %-8s %-7s %-18s %10s  %s\n", "verdict", "mutant", "clause", "source", "foretold", "of N(0,1)", "what is wrong");
+    printf("%-8s %-30s %-8s %-7s %-18s %10s  %s\n", "verdict", "mutant", "clause", "source", "foretold", "of N(0,1)",
+           "what is wrong");
     const bool all = o.backends.n == 0;
     for (int cuda = 0; cuda < 2 && !status; cuda++) {
         const char *const name = cuda ? "mutants-cuda" : "mutants";

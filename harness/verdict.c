@@ -51,7 +51,8 @@ static void count(struct tally *t, enum lc_dtype f, struct iv w, uint32_t got, e
     const int64_t bin = *ulp < -4 ? -4 : *ulp > 4 ? 4 : *ulp;
     t->ulps[bin + 4]++;
     t->bias += (double) *ulp;
-    if (verdict == EXPLAINED && f != LC_E4M3 && w.lo < w.v && w.v < w.hi) { /* the hull of y; a code's is made of rounded values */
+    if (verdict == EXPLAINED && f != LC_E4M3 && w.lo < w.v &&
+        w.v < w.hi) { /* the hull of y; a code's is made of rounded values */
         const double used = slack_used(f, w, got);
         if (used > t->slack)
             t->slack = used;
@@ -72,8 +73,7 @@ void judge_values(const struct call *c, const uint8_t *after, const struct iv *g
     for (int64_t row = 0; row < rows; row++) {
         for (int i = 0; i < MAX_TENSORS; i++)
             for (int64_t col = 0; room.row[i] && col < cols[i]; col++)
-                room.row[i][col] =
-                    code_at(c->slot[i].fmt, after + c->slot[i].offset + c->op->place(&c->args, i, row, col));
+                room.row[i][col] = code_at(c->slot[i].fmt, after + c->slot[i].offset + c->op->place(&c->args, i, row, col));
         room.want.given_y = given_y ? given_y + row * cols[0] : NULL;
         c->op->ref(&c->args, row, &room.got, &room.want);
         for (int i = 0; i < MAX_TENSORS; i++) {
@@ -129,7 +129,9 @@ static void place_name(const struct call *c, size_t at, char *to, size_t size)
         snprintf(to, size, "%zu bytes after the end of %s", at - s->offset - s->bytes + 1, s->t.name);
     else
         snprintf(to, size, "byte %zu of %s, %s", at - s->offset, s->t.name,
-                 c->own[at] == INPUT ? "an input" : !s->on ? "which is switched off (RMS-11)" : "which no element owns");
+                 c->own[at] == INPUT ? "an input"
+                 : !s->on            ? "which is switched off (RMS-11)"
+                                     : "which no element owns");
 }
 
 static void check_kept(const struct call *c, const uint8_t *after, struct result *r, enum check check, const char *clause)
@@ -157,9 +159,9 @@ static void check_poison(const struct call *c, const uint8_t *a, const uint8_t *
             char place[160];
             place_name(c, at, place, sizeof place);
             place[strcspn(place, ",")] = 0;
-            snprintf(f->words, sizeof f->words,
-                     "%s: 0x%02x when memory held 0x%02x, 0x%02x when it held 0x%02x: %s (DET-3)", place, a[at], POISON_A, b[at],
-                     POISON_B, a[at] == POISON_A && b[at] == POISON_B ? "not written" : "depends on a byte it may not read");
+            snprintf(f->words, sizeof f->words, "%s: 0x%02x when memory held 0x%02x, 0x%02x when it held 0x%02x: %s (DET-3)",
+                     place, a[at], POISON_A, b[at], POISON_B,
+                     a[at] == POISON_A && b[at] == POISON_B ? "not written" : "depends on a byte it may not read");
         }
     }
 }

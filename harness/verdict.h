@@ -39,7 +39,7 @@ struct finding { /* the first of its kind, and how many there are */
     enum lc_dtype fmt;
     uint32_t got, want; /* codes */
     struct iv iv;
-    int64_t ulp;    /* positions between got and RN(v), in the order of codes */
+    int64_t ulp;     /* positions between got and RN(v), in the order of codes */
     char words[256]; /* what was wrong, where no code says it */
 };
 
@@ -49,10 +49,10 @@ extern const char *const outcome_names[OUTCOMES];
 enum { HISTOGRAM = 9 }; /* -4..4 ulp, the ends open */
 struct tally {          /* per tensor */
     int64_t exact, explained, unexplained, unspecified;
-    int64_t zero, saturated;          /* of the nominal codes */
-    int64_t ulps[HISTOGRAM];          /* got - RN(v) */
-    double bias;                      /* sum of the same */
-    double slack;                     /* the most that an explained code used of what was allowed, 0..1 */
+    int64_t zero, saturated; /* of the nominal codes */
+    int64_t ulps[HISTOGRAM]; /* got - RN(v) */
+    double bias;             /* sum of the same */
+    double slack;            /* the most that an explained code used of what was allowed, 0..1 */
 };
 
 struct result {

@@ -81,8 +81,8 @@ json_t *result_json(const struct call *c, const struct result *r)
     for (int i = CHECK_KEEP; i < CHECKS; i++)
         if (r->found[i].count)
             json_array_append_new(findings, finding_json(c, &r->found[i], (enum check) i));
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s%}", "case", id, "op", c->op->name,
-                     "outcome", outcome_names[r->outcome], "elements", (json_int_t) r->elements, "exact",
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s%}", "case", id, "op",
+                     c->op->name, "outcome", outcome_names[r->outcome], "elements", (json_int_t) r->elements, "exact",
                      (json_int_t) all.exact, "explained", (json_int_t) all.explained, "unexplained", (json_int_t) all.unexplained,
                      "unspecified", (json_int_t) all.unspecified, "ambiguous", (json_int_t) r->ambiguous, "two_scale",
                      (json_int_t) r->two_scale, "slack", all.slack, "ms", r->ms, "tensors", tensors, "findings", findings, "msg",
@@ -107,8 +107,8 @@ static json_t *hello(struct backend *b, const struct golden *g)
     const struct lc_device *const d = on_device ? backend_device(b, why, sizeof why) : NULL;
     if (d)
         d->info(0, info, sizeof info);
-    return json_pack("{s:s, s:o, s:o, s:s, s:o*}", "plugin", p->name ? p->name : "?", "kernels", kernels, "cases", cases, "device",
-                     why, "device_info", d ? json_loads(info, 0, NULL) : NULL);
+    return json_pack("{s:s, s:o, s:o, s:s, s:o*}", "plugin", p->name ? p->name : "?", "kernels", kernels, "cases", cases,
+                     "device", why, "device_info", d ? json_loads(info, 0, NULL) : NULL);
 }
 
 static void say(FILE *to, json_t *o)

@@ -49,9 +49,9 @@ struct lc_scalar {
 };
 
 struct lc_call {
-    uint32_t size;  /* sizeof (struct lc_call) of the caller */
-    int32_t device; /* ordinal of the device that holds the tensors, -1: host memory */
-    void *stream;   /* cudaStream_t, or NULL on the host */
+    uint32_t size;   /* sizeof (struct lc_call) of the caller */
+    int32_t device;  /* ordinal of the device that holds the tensors, -1: host memory */
+    void *stream;    /* cudaStream_t, or NULL on the host */
     void *workspace; /* workspace() bytes on the device, 256-byte aligned */
     size_t workspace_size;
     const struct lc_tensor *tensors;
@@ -62,11 +62,11 @@ struct lc_call {
 };
 
 struct lc_kernel {
-    const char *op;      /* "rmsnorm"; NULL ends the table */
-    const char *variant; /* unique within op */
-    const char *dialect; /* of the contract; NULL: the default */
-    int32_t on_device;   /* 1: tensors must live on a CUDA device */
-    uint32_t claims;     /* enum lc_claim, or-ed */
+    const char *op;                                  /* "rmsnorm"; NULL ends the table */
+    const char *variant;                             /* unique within op */
+    const char *dialect;                             /* of the contract; NULL: the default */
+    int32_t on_device;                               /* 1: tensors must live on a CUDA device */
+    uint32_t claims;                                 /* enum lc_claim, or-ed */
     int (*run)(const struct lc_call *call);          /* an enum lc_status */
     size_t (*workspace)(const struct lc_call *call); /* bytes needed; NULL: none */
 };

@@ -222,9 +222,8 @@ static bool meets_itself(const struct lc_tensor *t)
     return e.n[0] > 1 && e.pitch[0] < (e.n[1] - 1) * e.pitch[1] + e.len;
 }
 
-int arg_no_overlap(const struct lc_call *call, const struct lc_tensor *const *in, int n_in,
-                   const struct lc_tensor *const *out, int n_out, const struct lc_tensor *const alias_ok[2],
-                   const char *clause)
+int arg_no_overlap(const struct lc_call *call, const struct lc_tensor *const *in, int n_in, const struct lc_tensor *const *out,
+                   int n_out, const struct lc_tensor *const alias_ok[2], const char *clause)
 {
     for (int i = 0; i < n_out; i++) {
         if (!out[i])
@@ -236,8 +235,9 @@ int arg_no_overlap(const struct lc_call *call, const struct lc_tensor *const *in
             if (in[j] && meets(out[i], in[j]))
                 return arg_refuse(call, out[i]->name, clause, "data = %p: shares bytes with %s", out[i]->data, in[j]->name);
         for (int j = i + 1; j < n_out; j++) {
-            const bool allowed = alias_ok && out[j] && ((out[i] == alias_ok[0] && out[j] == alias_ok[1]) ||
-                                                        (out[i] == alias_ok[1] && out[j] == alias_ok[0]));
+            const bool allowed = alias_ok && out[j] &&
+                                 ((out[i] == alias_ok[0] && out[j] == alias_ok[1]) ||
+                                  (out[i] == alias_ok[1] && out[j] == alias_ok[0]));
             if (out[j] && !allowed && meets(out[i], out[j]))
                 return arg_refuse(call, out[j]->name, clause, "data = %p: shares bytes with %s", out[j]->data, out[i]->name);
         }

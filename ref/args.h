@@ -30,9 +30,8 @@ int arg_contiguous(const struct lc_call *call, const struct lc_tensor *t, const 
 
 /* DET-4, RMS-2: no output shares a byte with any other tensor of the list. in and out may hold NULLs; alias_ok[0] and
  * alias_ok[1], if given, may be the same storage. */
-int arg_no_overlap(const struct lc_call *call, const struct lc_tensor *const *in, int n_in,
-                   const struct lc_tensor *const *out, int n_out, const struct lc_tensor *const alias_ok[2],
-                   const char *clause);
+int arg_no_overlap(const struct lc_call *call, const struct lc_tensor *const *in, int n_in, const struct lc_tensor *const *out,
+                   int n_out, const struct lc_tensor *const alias_ok[2], const char *clause);
 
 /* SF-0..SF-4 (ref/sf.c): reads the switches, checks sf and extra_sf against x of shape ([B,] M, d) or (d). */
 int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct lc_tensor *sf, const struct lc_tensor *extra_sf,

@@ -26,8 +26,9 @@ static double amax_floor(void)
 
 static double sf_of(const struct sf_args *s, double amax)
 {
-    return s->round ? ldexp(1, ceil_log2(amax / e4m3_max)) /* CAST-4; the quotient by 448 = 7 * 2^6 hits no power of two by rounding */
-                    : rn_f32_div(amax, e4m3_max);          /* CAST-3 */
+    return s->round
+               ? ldexp(1, ceil_log2(amax / e4m3_max)) /* CAST-4; the quotient by 448 = 7 * 2^6 hits no power of two by rounding */
+               : rn_f32_div(amax, e4m3_max);          /* CAST-3 */
 }
 
 /* The scale's hull is not the judge's: of the values between two legal scales none is legal. A legal scale of the kernel

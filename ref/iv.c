@@ -9,14 +9,15 @@
 /* An interval of which any number is NaN is NaN: Inf - Inf at one end leaves nothing to say of the others. */
 static struct iv iv_make(double v, double lo, double hi)
 {
-    if (isnan(v) || isnan(lo) || isnan(hi)) return iv_pt((double)NAN);
+    if (isnan(v) || isnan(lo) || isnan(hi))
+        return iv_pt((double) NAN);
     assert(lo <= v && v <= hi);
-    return (struct iv){v, lo, hi};
+    return (struct iv) { v, lo, hi };
 }
 
 struct iv iv_pt(double v)
 {
-    return (struct iv){v, v, v};
+    return (struct iv) { v, v, v };
 }
 
 bool iv_is_pt(struct iv x)
@@ -47,9 +48,11 @@ static double up(double v)
 
 struct iv iv_widen(struct iv x, double radius)
 {
-    if (iv_is_nan(x)) return x;
+    if (iv_is_nan(x))
+        return x;
     assert(radius >= 0);
-    if (radius == 0) return x;
+    if (radius == 0)
+        return x;
     /* an end at Inf has no neighbourhood: it stays, and Inf - Inf is not asked */
     const double lo = isinf(x.lo) ? x.lo : down(x.lo - radius), hi = isinf(x.hi) ? x.hi : up(x.hi + radius);
     return iv_make(x.v, lo, hi);
@@ -57,9 +60,12 @@ struct iv iv_widen(struct iv x, double radius)
 
 struct iv iv_abs(struct iv x)
 {
-    if (iv_is_nan(x)) return x;
-    if (x.lo >= 0) return iv_make(fabs(x.v), fabs(x.lo), fabs(x.hi));
-    if (x.hi <= 0) return iv_make(fabs(x.v), fabs(x.hi), fabs(x.lo));
+    if (iv_is_nan(x))
+        return x;
+    if (x.lo >= 0)
+        return iv_make(fabs(x.v), fabs(x.lo), fabs(x.hi));
+    if (x.hi <= 0)
+        return iv_make(fabs(x.v), fabs(x.hi), fabs(x.lo));
     return iv_make(fabs(x.v), 0, -x.lo > x.hi ? -x.lo : x.hi);
 }
 
@@ -71,7 +77,8 @@ static double larger(double a, double b)
 
 struct iv iv_max(struct iv a, struct iv b)
 {
-    if (iv_is_nan(a) || iv_is_nan(b)) return iv_pt((double)NAN);
+    if (iv_is_nan(a) || iv_is_nan(b))
+        return iv_pt((double) NAN);
     return iv_make(larger(a.v, b.v), larger(a.lo, b.lo), larger(a.hi, b.hi));
 }
 
@@ -88,9 +95,9 @@ static double sum_error(double a, double b, double sum)
 struct iv iv_add(struct iv a, struct iv b)
 {
     const double v = a.v + b.v, lo = a.lo + b.lo, hi = a.hi + b.hi;
-    if (iv_is_pt(a) && iv_is_pt(b)) return iv_make(v, lo, hi);
-    return iv_make(v, sum_error(a.lo, b.lo, lo) < 0 ? down(lo) : lo,
-                   sum_error(a.hi, b.hi, hi) > 0 ? up(hi) : hi);
+    if (iv_is_pt(a) && iv_is_pt(b))
+        return iv_make(v, lo, hi);
+    return iv_make(v, sum_error(a.lo, b.lo, lo) < 0 ? down(lo) : lo, sum_error(a.hi, b.hi, hi) > 0 ? up(hi) : hi);
 }
 
 struct iv iv_scale(struct iv x, double s)
@@ -98,7 +105,8 @@ struct iv iv_scale(struct iv x, double s)
     assert(isfinite(s));
     const double a = signbit(s) ? x.hi : x.lo, b = signbit(s) ? x.lo : x.hi; /* what becomes lo and hi */
     const double v = x.v * s, lo = a * s, hi = b * s;
-    if (iv_is_pt(x)) return iv_make(v, lo, hi);
+    if (iv_is_pt(x))
+        return iv_make(v, lo, hi);
     /* fma leaves the exact error of a product: ours are far from double's subnormals, where it would not */
     return iv_make(v, fma(a, s, -lo) < 0 ? down(lo) : lo, fma(b, s, -hi) > 0 ? up(hi) : hi);
 }
@@ -111,11 +119,13 @@ struct iv iv_round(enum lc_dtype f, struct iv x)
 enum verdict judge(enum lc_dtype f, struct iv w, uint32_t got)
 {
     const bool want_nan = iv_is_nan(w), got_nan = fmt_is_nan(f, got);
-    if (want_nan && f == LC_E2M1X2) return UNSPECIFIED; /* FMT-4: there is no code for it */
+    if (want_nan && f == LC_E2M1X2)
+        return UNSPECIFIED; /* FMT-4: there is no code for it */
     if (want_nan || got_nan)
         return want_nan && got_nan ? EXACT : UNEXPLAINED; /* FMT-1: payload and sign free */
 
-    if (got == fmt_code(f, w.v)) return EXACT;
+    if (got == fmt_code(f, w.v))
+        return EXACT;
     /* Inf is a code, after the largest; a zero of free sign (FMT-6) is the hull {0, -0, +0} */
     const int64_t at = fmt_order(f, got);
     const int64_t lo = fmt_order(f, fmt_code(f, w.lo)), hi = fmt_order(f, fmt_code(f, w.hi));

@@ -12,13 +12,13 @@ struct iv {
 };
 
 struct iv iv_pt(double v);
-struct iv iv_widen(struct iv x, double radius);      /* radius >= 0; outwards by one more double, so that no end is lost */
+struct iv iv_widen(struct iv x, double radius); /* radius >= 0; outwards by one more double, so that no end is lost */
 struct iv iv_abs(struct iv x);
-struct iv iv_max(struct iv a, struct iv b);          /* maximumNumber is not meant: NaN in either gives NaN */
+struct iv iv_max(struct iv a, struct iv b); /* maximumNumber is not meant: NaN in either gives NaN */
 struct iv iv_add(struct iv a, struct iv b);
-struct iv iv_scale(struct iv x, double s);           /* finite s, any sign; exact when s is a power of two */
-struct iv iv_round(enum lc_dtype f, struct iv x);    /* an internal rounding: both ends and v rounded */
-bool iv_is_pt(struct iv x);                          /* lo == hi (a signed zero pair counts as a point) */
+struct iv iv_scale(struct iv x, double s);        /* finite s, any sign; exact when s is a power of two */
+struct iv iv_round(enum lc_dtype f, struct iv x); /* an internal rounding: both ends and v rounded */
+bool iv_is_pt(struct iv x);                       /* lo == hi (a signed zero pair counts as a point) */
 bool iv_is_nan(struct iv x);
 bool iv_is_finite(struct iv x);
 

@@ -17,8 +17,8 @@
 
 /* Formats here are LC_F32, LC_BF16, LC_E4M3, LC_E2M1X2 (one 4-bit code, not the pair), LC_UE8M0. */
 
-int fmt_bytes(enum lc_dtype f);                  /* bytes of one element in memory; LC_I32 4, LC_I64 8 */
-const char *fmt_name(enum lc_dtype f);           /* "f32" "bf16" "e4m3" "e2m1" "ue8m0" "i32" "i64" */
+int fmt_bytes(enum lc_dtype f);        /* bytes of one element in memory; LC_I32 4, LC_I64 8 */
+const char *fmt_name(enum lc_dtype f); /* "f32" "bf16" "e4m3" "e2m1" "ue8m0" "i32" "i64" */
 bool fmt_parse(const char *name, enum lc_dtype *f);
 
 double fmt_load(enum lc_dtype f, uint32_t code); /* exact; NaN codes give NaN */
@@ -36,9 +36,9 @@ bool fmt_is_nan(enum lc_dtype f, uint32_t code);
 double rn(enum lc_dtype f, double v); /* fmt_load(f, fmt_code(f, v)) */
 double rn_f32(double v);
 double rn_bf16(double v);
-double rn_f32_div(double a, double b);  /* fl(a / b) for f32 a, b: one rounding (the double quotient rounds innocuously) */
-double rn_f32_rsqrt(double a);          /* fl(1 / sqrt(a)) for f32 a: one rounding of the real number (RMS-4) */
-int ceil_log2(double v);                /* the exact ceil(log2(v)), finite v > 0 (CAST-4) */
+double rn_f32_div(double a, double b); /* fl(a / b) for f32 a, b: one rounding (the double quotient rounds innocuously) */
+double rn_f32_rsqrt(double a);         /* fl(1 / sqrt(a)) for f32 a: one rounding of the real number (RMS-4) */
+int ceil_log2(double v);               /* the exact ceil(log2(v)), finite v > 0 (CAST-4) */
 
 /* Exact sum of doubles, each finite, below 2^400 and a multiple of 2^-400; at most 2^30 of them. An exact zero is +0. */
 struct acc {
@@ -46,8 +46,8 @@ struct acc {
 };
 void acc_clear(struct acc *a);
 void acc_add(struct acc *a, double v);
-double acc_round(const struct acc *a, enum lc_dtype f);                   /* RN(sum), f = LC_F32 or LC_BF16 */
-double acc_mean_f32(const struct acc *a, int64_t n);                      /* fl(sum / n), ONE rounding, 1 <= n < 2^32 */
-double acc_double(const struct acc *a);                                   /* sum rounded once to double */
+double acc_round(const struct acc *a, enum lc_dtype f); /* RN(sum), f = LC_F32 or LC_BF16 */
+double acc_mean_f32(const struct acc *a, int64_t n);    /* fl(sum / n), ONE rounding, 1 <= n < 2^32 */
+double acc_double(const struct acc *a);                 /* sum rounded once to double */
 
 #endif

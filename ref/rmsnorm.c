@@ -60,7 +60,7 @@ static struct row statistics(const struct rmsnorm_args *a, int64_t row, struct i
     for (int64_t i = 0; i < a->d; i++) {
         double v = load(a->t[RMS_X], x + i);
         if (a->t[RMS_RESIDUAL])
-            v = rn_bf16(v + load(a->t[RMS_RESIDUAL], res + i)); /* RMS-1: the sum of two BF16 in a double rounds to BF16 as the real one */
+            v = rn_bf16(v + load(a->t[RMS_RESIDUAL], res + i)); /* RMS-1; the sum in a double rounds as the real one would */
         r[i] = iv_pt(v);
         has_inf = has_inf || isinf(v);
         has_nan = has_nan || isnan(v);
@@ -69,8 +69,8 @@ static struct row statistics(const struct rmsnorm_args *a, int64_t row, struct i
     }
     if (has_inf || has_nan)
         return (struct row) { NAN, 0, !has_inf };
-    const double s = acc_mean_f32(&squares, a->d);                 /* RMS-3 */
-    const double rstd = rn_f32_rsqrt(rn_f32(s + a->eps));          /* RMS-4 */
+    const double s = acc_mean_f32(&squares, a->d);        /* RMS-3 */
+    const double rstd = rn_f32_rsqrt(rn_f32(s + a->eps)); /* RMS-4 */
     const double slack = ldexp((double) a->d, -149) / (s + a->eps);
     return (struct row) { rstd, slack, acc_double(&squares) < ldexp(1, 127) && slack <= 0.5 };
 }
@@ -81,6 +81,7 @@ static struct iv y_of(double r, struct row row, double w, double scale)
     const double v = ((r * row.rstd) * w) * scale;
     if (isnan(v) || v == 0)
         return iv_pt(v); /* a zero factor is exact in every order; NaN is a class */
+
     const double relative = ldexp(REF_RMSNORM_K, -24) + row.slack; /* (1 - t)^(-1/2) <= 1 + t for t <= 1/2 */
     struct iv y = iv_widen(iv_pt(v), relative * fabs(v) + underflow(fabs(r), row.rstd, fabs(w), fabs(scale)));
     if (v > 0 && y.lo < 0)
@@ -114,7 +115,8 @@ void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_go
         memcpy(want->at[RMS_OUT], y, (size_t) a->d * sizeof *y);
         const enum lc_dtype f = (enum lc_dtype) out->dtype;
         for (int64_t i = 0; bf16 && i < a->d; i++) /* RMS-7: of out, as the kernel returned it */
-            want->at[RMS_BF16][i] = iv_round(LC_BF16, iv_round(f, pick(f, y[i], got->code[RMS_OUT] ? &got->code[RMS_OUT][i] : NULL)));
+            want->at[RMS_BF16][i] = iv_round(LC_BF16,
+                                             iv_round(f, pick(f, y[i], got->code[RMS_OUT] ? &got->code[RMS_OUT][i] : NULL)));
         return;
     }
     struct iv *const y_bf = want->at[RMS_OUT]; /* the cast works in place */
@@ -225,7 +227,8 @@ int ref_rmsnorm_check(const struct lc_call *call, union op_args *out)
     const bool same = bf16 && !a.cast && a.t[RMS_OUT]->dtype == LC_BF16; /* RMS-7: the one exception */
     if (same && (a.t[RMS_BF16]->data != a.t[RMS_OUT]->data ||
                  memcmp(a.t[RMS_BF16]->stride, a.t[RMS_OUT]->stride, (size_t) x->rank * sizeof(int64_t))))
-        return arg_refuse(call, "bf16", "RMS-7", "data = %p: where out is BF16 it is the same storage as out", a.t[RMS_BF16]->data);
+        return arg_refuse(call, "bf16", "RMS-7", "data = %p: where out is BF16 it is the same storage as out",
+                          a.t[RMS_BF16]->data);
     const struct lc_tensor *const alias[2] = { a.t[RMS_OUT], a.t[RMS_BF16] };
     status = arg_no_overlap(call, ins, 3, outs, 5, same ? alias : NULL, "RMS-2");
     if (!status)

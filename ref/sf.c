@@ -25,9 +25,9 @@ int64_t sf_place(const struct sf_args *s, int64_t m, int64_t row, int64_t g)
 {
     const int64_t b = row / m, i = row % m, m_pad = align_up(m, 4);
     if (!s->col)
-        return s->packed ? row * s->groups + g : (row * s->groups + g) * 4;         /* SF-2, SF-1 */
-    return s->packed ? ((b * (s->groups / 4) + g / 4) * m_pad + i) * 4 + g % 4      /* SF-3 */
-                     : ((b * s->groups + g) * m_pad + i) * 4;                       /* col-f32 */
+        return s->packed ? row * s->groups + g : (row * s->groups + g) * 4;    /* SF-2, SF-1 */
+    return s->packed ? ((b * (s->groups / 4) + g / 4) * m_pad + i) * 4 + g % 4 /* SF-3 */
+                     : ((b * s->groups + g) * m_pad + i) * 4;                  /* col-f32 */
 }
 
 int64_t sf_extra_place(const struct sf_args *s, const struct lc_tensor *extra_sf, int64_t row, int64_t g)
@@ -77,8 +77,8 @@ static int sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t
     return arg_strides(call, sf, (s->col ? col : row) + skip, s->col, clause);
 }
 
-static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int64_t d,
-                       int x_rank, const struct lc_tensor *t)
+static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int64_t d, int x_rank,
+                       const struct lc_tensor *t)
 {
     if (!t)
         return arg_refuse(call, "extra_sf", "SF-4", "not given: extra_sf, its layout and block_m come together");
@@ -101,8 +101,9 @@ static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int6
     if (status)
         return status;
     if (t->rank != 2 || t->shape[0] != m || t->shape[1] != d / 128)
-        return arg_refuse(call, "extra_sf", "SF-4", "shape (%" PRId64 ", %" PRId64 "), rank %d: must be (%" PRId64 ", %" PRId64 ")",
-                          t->shape[0], t->rank > 1 ? t->shape[1] : 1, (int) t->rank, m, d / 128);
+        return arg_refuse(call, "extra_sf", "SF-4",
+                          "shape (%" PRId64 ", %" PRId64 "), rank %d: must be (%" PRId64 ", %" PRId64 ")", t->shape[0],
+                          t->rank > 1 ? t->shape[1] : 1, (int) t->rank, m, d / 128);
     const int64_t need = (m + s->block_m - 1) / s->block_m * align_up(s->block_m, 128);
     if (t->stride[0] != 1)
         return arg_refuse(call, "extra_sf", "SF-4", "stride[0] = %" PRId64 ": must be 1", t->stride[0]);
@@ -138,8 +139,8 @@ int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct l
     if (out->packed && !out->round)
         return arg_refuse(call, "sf_packed", "SF-0", "1: packed scales need round_sf");
     if (out->packed && out->groups % 4)
-        return arg_refuse(call, "x", out->col ? "SF-3" : "SF-2", "d = %" PRId64 ", %" PRId64 " groups: packed scales need a multiple of 4",
-                          d, out->groups);
+        return arg_refuse(call, "x", out->col ? "SF-3" : "SF-2",
+                          "d = %" PRId64 ", %" PRId64 " groups: packed scales need a multiple of 4", d, out->groups);
     if (!sf)
         return arg_refuse(call, "sf", "SF-0", "not given: the cast writes scales");
     if (!extra && (arg_int(call, "extra_sf_layout", 0) || arg_int(call, "extra_sf_block_m", 0)))

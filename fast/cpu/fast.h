@@ -104,8 +104,8 @@ struct fast_sf_row {
     bool packed; /* a byte, else an f32 */
 };
 
-static inline struct fast_sf_row fast_sf_row(const struct sf_args *s, const struct lc_tensor *sf,
-                                             const struct lc_tensor *extra, int64_t m, int64_t row)
+static inline struct fast_sf_row fast_sf_row(const struct sf_args *s, const struct lc_tensor *sf, const struct lc_tensor *extra,
+                                             int64_t m, int64_t row)
 {
     const int64_t m_pad = (m + 3) / 4 * 4, b = row / m, i = row % m, size = s->packed ? 1 : 4;
     unsigned char *const base = (unsigned char *) sf->data;
@@ -176,8 +176,8 @@ static inline void fast_quantise(unsigned char *restrict codes, const float *res
 /* Gives elements c .. c + n - 1 of a row, n <= FAST_CHUNK. It may be asked for the same ones twice. */
 typedef void fast_values(const void *row, int64_t c, int n, float *v);
 
-static inline void fast_cast_row(const struct sf_args *s, int64_t d, fast_values *values, const void *row,
-                                 unsigned char *codes, const struct fast_sf_row *sf)
+static inline void fast_cast_row(const struct sf_args *s, int64_t d, fast_values *values, const void *row, unsigned char *codes,
+                                 const struct fast_sf_row *sf)
 {
     float v[FAST_CHUNK];
     if (s->group > FAST_CHUNK) { /* then the row is one group (CAST-10): amax first, codes after */

@@ -20,12 +20,12 @@ enum { FAST_CAST_THREADS = 256 };
 
 template <bool FAST> static __device__ __forceinline__ void fast_load(const uint16_t *row, int64_t c, int64_t d, float v[8])
 {
-    fast_bf16_unpack(fast_load_bf16<FAST>((const char *)row, c, d), v);
+    fast_bf16_unpack(fast_load_bf16<FAST>((const char *) row, c, d), v);
 }
 
 template <bool FAST> static __device__ __forceinline__ void fast_load(const float *row, int64_t c, int64_t d, float v[8])
 {
-    fast_load_f32<FAST>((const char *)row, c, d, v);
+    fast_load_f32<FAST>((const char *) row, c, d, v);
 }
 
 /* 16 bytes (BF16) or 32 bytes (F32) of input as they lie in memory. */
@@ -57,15 +57,15 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS, 4) fast_cast_flat(co
     struct fast_raw<X> raw[K];
     uint32_t row[K], bits[K];
     int c[K];
-    const int d = (int)p.d;
+    const int d = (int) p.d;
 #pragma unroll
     for (int k = 0; k < K; k++) {
-        const uint32_t n = first + (uint32_t)k * FAST_CAST_THREADS;
+        const uint32_t n = first + (uint32_t) k * FAST_CAST_THREADS;
         row[k] = fast_divide(n, p.row_vectors);
-        c[k] = n < p.vectors ? (int)(n - row[k] * p.row_vectors.by) * FAST_VECTOR : d;
-        const char *at = p.x.data + (uint64_t)n * (FAST_VECTOR * sizeof(X)) + (int64_t)(int32_t)row[k] * p.gap;
+        c[k] = n < p.vectors ? (int) (n - row[k] * p.row_vectors.by) * FAST_VECTOR : d;
+        const char *at = p.x.data + (uint64_t) n * (FAST_VECTOR * sizeof(X)) + (int64_t) (int32_t) row[k] * p.gap;
 #pragma unroll
-        for (int h = 0; h < (int)sizeof(X) / 2; h++)
+        for (int h = 0; h < (int) sizeof(X) / 2; h++)
             raw[k].part[h] = n < p.vectors ? fast_stream(at + 16 * h) : make_uint4(0, 0, 0, 0);
     }
 #pragma unroll
@@ -74,9 +74,10 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS, 4) fast_cast_flat(co
         fast_unpack(raw[k], v);
         const uint2 q = fast_cast_vector<GROUP>(p.sf, v, &bits[k]);
         if (c[k] < d)
-            __stcs((uint2 *)p.out.data + (first + (uint32_t)k * FAST_CAST_THREADS), q);
+            __stcs((uint2 *) p.out.data + (first + (uint32_t) k * FAST_CAST_THREADS), q);
     }
-    fast_put_scales<GROUP, K>(p.sf, [&](int k) { return fast_at_row(row[k], p.m); }, c, d, bits);
+    fast_put_scales<GROUP, K>(
+        p.sf, [&](int k) { return fast_at_row(row[k], p.m); }, c, d, bits);
 }
 
 /* Any address, any d: a warp takes 256 columns of a row at a time, so that ragged rows and groups need no case of their own;
@@ -84,15 +85,16 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS, 4) fast_cast_flat(co
 template <typename X>
 static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_any(const __grid_constant__ struct fast_cast p)
 {
-    const int64_t chunks = (p.d + 255) / 256, warps = (int64_t)gridDim.x * (FAST_CAST_THREADS / 32);
-    for (int64_t w = ((int64_t)blockIdx.x * FAST_CAST_THREADS + threadIdx.x) / 32; w < p.rows * chunks; w += warps) {
+    const int64_t chunks = (p.d + 255) / 256, warps = (int64_t) gridDim.x * (FAST_CAST_THREADS / 32);
+    for (int64_t w = ((int64_t) blockIdx.x * FAST_CAST_THREADS + threadIdx.x) / 32; w < p.rows * chunks; w += warps) {
         const int64_t n = w / chunks, c = (w - n * chunks) * 256 + (threadIdx.x & 31) * FAST_VECTOR;
-        const struct fast_at at = fast_at_row((uint32_t)n, p.m);
+        const struct fast_at at = fast_at_row((uint32_t) n, p.m);
         float v[8];
-        fast_load<false>((const X *)fast_row(p.x, at), c, p.d, v);
+        fast_load<false>((const X *) fast_row(p.x, at), c, p.d, v);
         uint32_t bits;
         fast_store_codes<false>(p.out.data + n * p.d, c, p.d, fast_cast_vector<FAST_ANY_GROUP>(p.sf, v, &bits));
-        fast_put_scales<FAST_ANY_GROUP, 1>(p.sf, [&](int) { return at; }, &c, p.d, &bits);
+        fast_put_scales<FAST_ANY_GROUP, 1>(
+            p.sf, [&](int) { return at; }, &c, p.d, &bits);
     }
 }
 
@@ -102,8 +104,8 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_row(const 
 {
     __shared__ float part[FAST_CAST_THREADS / 32];
     for (int64_t row = blockIdx.x; row < p.rows; row += gridDim.x) {
-        const struct fast_at at = fast_at_row((uint32_t)row, p.m);
-        const X *x = (const X *)fast_row(p.x, at);
+        const struct fast_at at = fast_at_row((uint32_t) row, p.m);
+        const X *x = (const X *) fast_row(p.x, at);
         float v[8], amax = 0.0f;
         for (int64_t c = threadIdx.x * FAST_VECTOR; c < p.d; c += FAST_CAST_THREADS * FAST_VECTOR) {
             fast_load<false>(x, c, p.d, v);
@@ -121,7 +123,7 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_row(const 
             amax = fmaxf(amax, part[j]);
         const struct fast_scale f = fast_scale_of(amax, p.sf.round);
         if (threadIdx.x == 0)
-            *(uint32_t *)fast_sf_place(p.sf, at).first = f.bits;
+            *(uint32_t *) fast_sf_place(p.sf, at).first = f.bits;
         for (int64_t c = threadIdx.x * FAST_VECTOR; c < p.d; c += FAST_CAST_THREADS * FAST_VECTOR) {
             fast_load<false>(x, c, p.d, v);
             fast_store_codes<false>(p.out.data + row * p.d, c, p.d, fast_codes(v, f.mul));
@@ -136,16 +138,16 @@ template <typename X> static int fast_cast_launch(const struct lc_call *call, st
     const int64_t vectors = p.rows * (p.d / FAST_VECTOR), blocks = 132 * 16, m = p.m.by;
     if (s.log2_group < 0)
         return fast_launch(call, what, fast_cast_row<X>, p.rows < blocks ? p.rows : blocks, FAST_CAST_THREADS, p);
-    const int64_t gap = (m == 1 ? p.x.batch : p.x.row) - p.d * (int64_t)sizeof(X);
-    const bool whole = p.d % s.group == 0 && vectors < (int64_t)1 << 30 && p.d <= INT32_MAX;
-    const bool aligned = fast_aligned(p.x, 16) && (intptr_t)p.out.data % 8 == 0;
-    const bool even = (p.rows == m || m == 1 || p.x.batch == m * p.x.row) && gap == (int32_t)gap; /* one distance between rows */
+    const int64_t gap = (m == 1 ? p.x.batch : p.x.row) - p.d * (int64_t) sizeof(X);
+    const bool whole = p.d % s.group == 0 && vectors < (int64_t) 1 << 30 && p.d <= INT32_MAX;
+    const bool aligned = fast_aligned(p.x, 16) && (intptr_t) p.out.data % 8 == 0;
+    const bool even = (p.rows == m || m == 1 || p.x.batch == m * p.x.row) && gap == (int32_t) gap; /* one distance between rows */
     if (!whole || !aligned || !even) {
         const int64_t need = (p.rows * ((p.d + 255) / 256) + 7) / 8;
         return fast_launch(call, what, fast_cast_any<X>, need < 1 << 20 ? need : 1 << 20, FAST_CAST_THREADS, p);
     }
-    p.vectors = (uint32_t)vectors;
-    p.gap = (int32_t)gap;
+    p.vectors = (uint32_t) vectors;
+    p.gap = (int32_t) gap;
     p.row_vectors = fast_divider(p.d / FAST_VECTOR);
     constexpr int K = sizeof(X) == 2 ? 4 : 2; /* 64 bytes a thread in flight */
     const int64_t one = (vectors + FAST_CAST_THREADS - 1) / FAST_CAST_THREADS, many = (one + K - 1) / K;
@@ -186,6 +188,6 @@ static int fast_cast_run(const struct lc_call *call)
 extern const struct lc_kernel fast_cast_kernels[];
 const struct lc_kernel fast_cast_kernels[] = {
     /* op, variant, dialect, on_device, claims, run, workspace */
-    {"cast", "vec", nullptr, 1, 0, fast_cast_run, nullptr},
-    {nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr},
+    { "cast", "vec", nullptr, 1, 0, fast_cast_run, nullptr },
+    { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },
 };

@@ -20,8 +20,14 @@ static constexpr unsigned FAST_WARP = 0xffffffffu;
 
 /* ---- formats ---- */
 
-static __device__ __forceinline__ float fast_bf16_lo(uint32_t pair) { return __uint_as_float(pair << 16); }
-static __device__ __forceinline__ float fast_bf16_hi(uint32_t pair) { return __uint_as_float(pair & 0xffff0000u); }
+static __device__ __forceinline__ float fast_bf16_lo(uint32_t pair)
+{
+    return __uint_as_float(pair << 16);
+}
+static __device__ __forceinline__ float fast_bf16_hi(uint32_t pair)
+{
+    return __uint_as_float(pair & 0xffff0000u);
+}
 
 /* FMT-1: two f32 to BF16, one rounding each; subnormals kept, NaN gives NaN. */
 static __device__ __forceinline__ uint32_t fast_bf16_pair(float lo, float hi)
@@ -84,11 +90,11 @@ struct fast_view {
 
 static inline struct fast_view fast_view_of(const struct lc_tensor *t)
 {
-    struct fast_view v = {nullptr, 0, 0};
+    struct fast_view v = { nullptr, 0, 0 };
     if (t == nullptr)
         return v;
-    const int64_t bytes = fmt_bytes((enum lc_dtype)t->dtype);
-    v.data = (char *)t->data;
+    const int64_t bytes = fmt_bytes((enum lc_dtype) t->dtype);
+    v.data = (char *) t->data;
     if (t->rank >= 2 && t->shape[t->rank - 2] > 1)
         v.row = t->stride[t->rank - 2] * bytes;
     if (t->rank >= 3 && t->shape[t->rank - 3] > 1)
@@ -98,7 +104,7 @@ static inline struct fast_view fast_view_of(const struct lc_tensor *t)
 
 static inline bool fast_aligned(const struct fast_view &v, int64_t to)
 {
-    return (((int64_t)(intptr_t)v.data | v.batch | v.row) & (to - 1)) == 0;
+    return (((int64_t) (intptr_t) v.data | v.batch | v.row) & (to - 1)) == 0;
 }
 
 /* Division by a number of the call, as a multiplication without a branch: n < 2^31, by <= 2^31. */
@@ -108,13 +114,13 @@ struct fast_div {
 
 static inline struct fast_div fast_divider(int64_t by)
 {
-    struct fast_div v = {(uint32_t)by, 0, 0, by == 1 ? ~0u : 0u};
+    struct fast_div v = { (uint32_t) by, 0, 0, by == 1 ? ~0u : 0u };
     uint32_t log2_up = 0;
-    while (((int64_t)1 << log2_up) < by)
+    while (((int64_t) 1 << log2_up) < by)
         log2_up++;
     if (by > 1) {
         v.shift = log2_up - 1;
-        v.magic = (uint32_t)((((uint64_t)1 << (31 + log2_up)) + (uint64_t)by - 1) / (uint64_t)by);
+        v.magic = (uint32_t) ((((uint64_t) 1 << (31 + log2_up)) + (uint64_t) by - 1) / (uint64_t) by);
     }
     return v;
 }
@@ -131,12 +137,12 @@ struct fast_at {
 static __device__ __forceinline__ struct fast_at fast_at_row(uint32_t row, const struct fast_div &m)
 {
     const uint32_t b = fast_divide(row, m);
-    return {b, row - b * m.by, row};
+    return { b, row - b * m.by, row };
 }
 
 static __device__ __forceinline__ char *fast_row(const struct fast_view &v, const struct fast_at &at)
 {
-    return v.data + (int64_t)at.b * v.batch + (int64_t)at.i * v.row;
+    return v.data + (int64_t) at.b * v.batch + (int64_t) at.i * v.row;
 }
 
 /* 16 bytes that are read once: past L1, which keeps the weight. Volatile, so that the loads of a row stay together, ahead of
@@ -154,19 +160,18 @@ static __device__ __forceinline__ uint4 fast_stream(const void *p)
  * c < d says it all. */
 template <bool FAST, unsigned ALIGN> static __device__ __forceinline__ bool fast_whole(const char *row, int64_t c, int64_t d)
 {
-    return FAST ? c < d : ((uintptr_t)row & (ALIGN - 1)) == 0 && c + 8 <= d;
+    return FAST ? c < d : ((uintptr_t) row & (ALIGN - 1)) == 0 && c + 8 <= d;
 }
 
 /* Eight BF16 at column c of a row; columns from d on read as zero and are not touched (DET-3). */
-template <bool FAST>
-static __device__ __forceinline__ uint4 fast_load_bf16(const char *row, int64_t c, int64_t d)
+template <bool FAST> static __device__ __forceinline__ uint4 fast_load_bf16(const char *row, int64_t c, int64_t d)
 {
     if (fast_whole<FAST, 16>(row, c, d))
         return fast_stream(row + 2 * c);
     if (FAST || c >= d)
         return make_uint4(0, 0, 0, 0);
-    const uint16_t *p = (const uint16_t *)row + c;
-    const int n = d - c < 8 ? (int)(d - c) : 8;
+    const uint16_t *p = (const uint16_t *) row + c;
+    const int n = d - c < 8 ? (int) (d - c) : 8;
     uint32_t e[8];
 #pragma unroll
     for (int j = 0; j < 8; j++)
@@ -175,10 +180,9 @@ static __device__ __forceinline__ uint4 fast_load_bf16(const char *row, int64_t 
 }
 
 /* Eight F32, likewise. */
-template <bool FAST>
-static __device__ __forceinline__ void fast_load_f32(const char *row, int64_t c, int64_t d, float v[8])
+template <bool FAST> static __device__ __forceinline__ void fast_load_f32(const char *row, int64_t c, int64_t d, float v[8])
 {
-    const float *p = (const float *)row + c;
+    const float *p = (const float *) row + c;
     if (fast_whole<FAST, 16>(row, c, d)) {
         const uint4 a = fast_stream(p), b = fast_stream(p + 4);
         v[0] = __uint_as_float(a.x), v[1] = __uint_as_float(a.y), v[2] = __uint_as_float(a.z), v[3] = __uint_as_float(a.w);
@@ -193,22 +197,22 @@ static __device__ __forceinline__ void fast_load_f32(const char *row, int64_t c,
 template <bool FAST> static __device__ __forceinline__ void fast_store_bf16(char *row, int64_t c, int64_t d, uint4 v)
 {
     if (fast_whole<FAST, 16>(row, c, d)) {
-        __stcs((uint4 *)(row + 2 * c), v);
+        __stcs((uint4 *) (row + 2 * c), v);
     } else if (!FAST) {
-        const uint32_t w[4] = {v.x, v.y, v.z, v.w};
+        const uint32_t w[4] = { v.x, v.y, v.z, v.w };
 #pragma unroll
         for (int j = 0; j < 8; j++)
             if (c + j < d)
-                ((uint16_t *)row)[c + j] = (uint16_t)(w[j / 2] >> 16 * (j % 2));
+                ((uint16_t *) row)[c + j] = (uint16_t) (w[j / 2] >> 16 * (j % 2));
     }
 }
 
 template <bool FAST> static __device__ __forceinline__ void fast_store_f32(char *row, int64_t c, int64_t d, const float v[8])
 {
-    float *p = (float *)row + c;
+    float *p = (float *) row + c;
     if (fast_whole<FAST, 16>(row, c, d)) {
-        __stcs((float4 *)p, make_float4(v[0], v[1], v[2], v[3]));
-        __stcs((float4 *)p + 1, make_float4(v[4], v[5], v[6], v[7]));
+        __stcs((float4 *) p, make_float4(v[0], v[1], v[2], v[3]));
+        __stcs((float4 *) p + 1, make_float4(v[4], v[5], v[6], v[7]));
     } else if (!FAST) {
 #pragma unroll
         for (int j = 0; j < 8; j++)
@@ -220,12 +224,12 @@ template <bool FAST> static __device__ __forceinline__ void fast_store_f32(char 
 template <bool FAST> static __device__ __forceinline__ void fast_store_codes(char *row, int64_t c, int64_t d, uint2 q)
 {
     if (fast_whole<FAST, 8>(row, c, d)) {
-        __stcs((uint2 *)(row + c), q);
+        __stcs((uint2 *) (row + c), q);
     } else if (!FAST) {
 #pragma unroll
         for (int j = 0; j < 8; j++)
             if (c + j < d)
-                row[c + j] = (char)((j < 4 ? q.x : q.y) >> 8 * (j % 4));
+                row[c + j] = (char) ((j < 4 ? q.x : q.y) >> 8 * (j % 4));
     }
 }
 
@@ -244,8 +248,8 @@ static inline int fast_launch(const struct lc_call *call, const char *what, void
 {
     if (params.rows >= INT32_MAX || grid > INT32_MAX)
         return fast_fail(call, LC_UNSUPPORTED, what, "2^31 - 1 rows or more");
-    void *args[] = {&params};
-    cudaError_t e = cudaLaunchKernel((const void *)kernel, dim3((unsigned)grid), block, args, 0, (cudaStream_t)call->stream);
+    void *args[] = { &params };
+    cudaError_t e = cudaLaunchKernel((const void *) kernel, dim3((unsigned) grid), block, args, 0, (cudaStream_t) call->stream);
     const cudaError_t last = cudaGetLastError();
     if (e == cudaSuccess)
         e = last;

@@ -19,7 +19,7 @@ static int report(cudaError_t e, const char *what)
         return 0;
     cudaGetLastError(); /* told once here; a sticky one comes back by itself */
     snprintf(words, sizeof words, "%s: %s (%s)", what, cudaGetErrorString(e), cudaGetErrorName(e));
-    return (int)e;
+    return (int) e;
 }
 
 static int device_count(void)
@@ -50,7 +50,10 @@ static void *device_alloc(size_t bytes)
     return report(cudaMalloc(&p, bytes > 0 ? bytes : 1), "cudaMalloc") == 0 ? p : nullptr;
 }
 
-static int device_free(void *p) { return report(cudaFree(p), "cudaFree"); }
+static int device_free(void *p)
+{
+    return report(cudaFree(p), "cudaFree");
+}
 
 /* The legacy stream waits for every stream of stream_create and they for it; a copy from pageable memory or a fill may still
  * run when its call returns. */
@@ -70,45 +73,51 @@ static int device_download(void *dst, const void *src, size_t n)
     return finish(cudaMemcpy(dst, src, n, cudaMemcpyDeviceToHost), "download");
 }
 
-static int device_fill(void *dst, int byte, size_t n) { return finish(cudaMemset(dst, byte, n), "fill"); }
+static int device_fill(void *dst, int byte, size_t n)
+{
+    return finish(cudaMemset(dst, byte, n), "fill");
+}
 
 static int device_copy(void *dst, const void *src, size_t n, void *stream)
 {
-    return report(cudaMemcpyAsync(dst, src, n, cudaMemcpyDeviceToDevice, (cudaStream_t)stream), "copy");
+    return report(cudaMemcpyAsync(dst, src, n, cudaMemcpyDeviceToDevice, (cudaStream_t) stream), "copy");
 }
 
 static void *device_stream_create(void)
 {
     cudaStream_t s = nullptr;
-    return report(cudaStreamCreate(&s), "cudaStreamCreate") == 0 ? (void *)s : nullptr;
+    return report(cudaStreamCreate(&s), "cudaStreamCreate") == 0 ? (void *) s : nullptr;
 }
 
 static int device_stream_sync(void *stream)
 {
-    return report(cudaStreamSynchronize((cudaStream_t)stream), "cudaStreamSynchronize");
+    return report(cudaStreamSynchronize((cudaStream_t) stream), "cudaStreamSynchronize");
 }
 
 static void *device_event_create(void)
 {
     cudaEvent_t ev = nullptr;
-    return report(cudaEventCreate(&ev), "cudaEventCreate") == 0 ? (void *)ev : nullptr;
+    return report(cudaEventCreate(&ev), "cudaEventCreate") == 0 ? (void *) ev : nullptr;
 }
 
 static int device_event_record(void *ev, void *stream)
 {
-    return report(cudaEventRecord((cudaEvent_t)ev, (cudaStream_t)stream), "cudaEventRecord");
+    return report(cudaEventRecord((cudaEvent_t) ev, (cudaStream_t) stream), "cudaEventRecord");
 }
 
 static double device_event_ms(void *start, void *stop)
 {
     float ms = 0.0f;
-    if (report(cudaEventSynchronize((cudaEvent_t)stop), "cudaEventSynchronize") != 0 ||
-        report(cudaEventElapsedTime(&ms, (cudaEvent_t)start, (cudaEvent_t)stop), "cudaEventElapsedTime") != 0)
+    if (report(cudaEventSynchronize((cudaEvent_t) stop), "cudaEventSynchronize") != 0 ||
+        report(cudaEventElapsedTime(&ms, (cudaEvent_t) start, (cudaEvent_t) stop), "cudaEventElapsedTime") != 0)
         return -1.0;
-    return (double)ms;
+    return (double) ms;
 }
 
-static const char *device_last_error(void) { return words; }
+static const char *device_last_error(void)
+{
+    return words;
+}
 
 /* A name as a JSON string's inside: printable ASCII but for the two characters that end or escape it. */
 static void json_text(char *out, size_t size, const char *in)
@@ -162,15 +171,15 @@ static int device_info(int ordinal, char *json, size_t size)
                            name, release, driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10,
                            __CUDACC_VER_MAJOR__, __CUDACC_VER_MINOR__, __CUDACC_VER_BUILD__, prop.major, prop.minor,
                            prop.multiProcessorCount, prop.l2CacheSize, prop.totalGlobalMem);
-    return n >= 0 && (size_t)n < size ? 0 : report(cudaErrorInvalidValue, "info: buffer too small");
+    return n >= 0 && (size_t) n < size ? 0 : report(cudaErrorInvalidValue, "info: buffer too small");
 }
 
 extern "C" DEVICE_EXPORT const struct lc_device *lc_device_v1(void)
 {
     static const struct lc_device table = {
-        LC_DEVICE_ABI,        device_count,       device_open,         device_alloc,        device_free,
-        device_upload,        device_download,    device_fill, device_copy,         device_stream_create, device_stream_sync,
-        device_event_create,  device_event_record, device_event_ms,    device_last_error,   device_info,
+        LC_DEVICE_ABI,       device_count,    device_open,       device_alloc,         device_free,        device_upload,
+        device_download,     device_fill,     device_copy,       device_stream_create, device_stream_sync, device_event_create,
+        device_event_record, device_event_ms, device_last_error, device_info,
     };
     return &table;
 }

@@ -26,12 +26,12 @@ struct lc_device {
     int (*download)(void *dst, const void *src, size_t n); /* and wait for all work of stream_create's streams */
     int (*fill)(void *dst, int byte, size_t n);
     int (*copy)(void *dst, const void *src, size_t n, void *stream); /* on the device, enqueued */
-    void *(*stream_create)(void); /* streams and events live as long as the process */
+    void *(*stream_create)(void);                                    /* streams and events live as long as the process */
     int (*stream_sync)(void *stream);
     void *(*event_create)(void);
     int (*event_record)(void *ev, void *stream);
-    double (*event_ms)(void *start, void *stop); /* waits for stop */
-    const char *(*last_error)(void);             /* words of this thread's last failure; "" if none */
+    double (*event_ms)(void *start, void *stop);       /* waits for stop */
+    const char *(*last_error)(void);                   /* words of this thread's last failure; "" if none */
     int (*info)(int ordinal, char *json, size_t size); /* one JSON object; non-zero also if it does not fit */
 };
 

@@ -4,7 +4,8 @@
 
 extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[];
 
-namespace {
+namespace
+{
 
 enum { TABLE_SIZE = 64 };
 
@@ -14,12 +15,12 @@ struct table {
 
     table() : kernel(), plugin()
     {
-        const struct lc_kernel *const lists[] = {fast_cast_kernels, fast_rmsnorm_kernels};
+        const struct lc_kernel *const lists[] = { fast_cast_kernels, fast_rmsnorm_kernels };
         int n = 0;
         for (const struct lc_kernel *list : lists)
             for (; list->op != nullptr && n < TABLE_SIZE - 1; list++)
                 kernel[n++] = *list;
-        plugin = {LC_ABI, (uint32_t)sizeof(struct lc_call), "cuda", kernel};
+        plugin = { LC_ABI, (uint32_t) sizeof(struct lc_call), "cuda", kernel };
     }
 };
 

@@ -65,7 +65,7 @@ static __device__ __forceinline__ void fast_scale_row(uint4 r, float rstd, const
 template <bool FAST> static __device__ __forceinline__ uint4 fast_weight_bf16(const char *w, int c, int d)
 {
     if (FAST)
-        return c < d ? __ldg((const uint4 *)(w + 2 * (int64_t)c)) : make_uint4(0, 0, 0, 0);
+        return c < d ? __ldg((const uint4 *) (w + 2 * (int64_t) c)) : make_uint4(0, 0, 0, 0);
     return fast_load_bf16<false>(w, c, d);
 }
 
@@ -74,7 +74,7 @@ template <bool FAST> static __device__ __forceinline__ void fast_weight_f32(cons
     if (FAST) {
         if (c >= d)
             c = 0; /* any eight weights: the columns are stored nowhere */
-        const float4 a = __ldg((const float4 *)w + c / 4), b = __ldg((const float4 *)w + c / 4 + 1);
+        const float4 a = __ldg((const float4 *) w + c / 4), b = __ldg((const float4 *) w + c / 4 + 1);
         v[0] = a.x, v[1] = a.y, v[2] = a.z, v[3] = a.w, v[4] = b.x, v[5] = b.y, v[6] = b.z, v[7] = b.w;
     } else {
         fast_load_f32<false>(w, c, d, v);
@@ -84,14 +84,14 @@ template <bool FAST> static __device__ __forceinline__ void fast_weight_f32(cons
 /* Sum over the threads of a row (blockDim.x of them), the same bits in each. Butterflies: all lanes add the same pairs. */
 static __device__ __forceinline__ float fast_row_sum(float s, float part[FAST_RMS_WARPS])
 {
-    const int lane = (int)threadIdx.x & 31, warps = (int)blockDim.x / 32, first = (int)threadIdx.y * warps;
+    const int lane = (int) threadIdx.x & 31, warps = (int) blockDim.x / 32, first = (int) threadIdx.y * warps;
 #pragma unroll
     for (int o = 16; o > 0; o >>= 1)
         s = __fadd_rn(s, __shfl_xor_sync(FAST_WARP, s, o));
     if (warps == 1)
         return s;
     if (lane == 0)
-        part[first + (int)threadIdx.x / 32] = s;
+        part[first + (int) threadIdx.x / 32] = s;
     __syncthreads();
     s = (lane & 15) < warps ? part[first + (lane & 15)] : 0.0f; /* an added zero rounds nothing */
 #pragma unroll
@@ -102,12 +102,12 @@ static __device__ __forceinline__ float fast_row_sum(float s, float part[FAST_RM
 
 static __device__ __forceinline__ float fast_row_max(float s, float part[FAST_RMS_WARPS])
 {
-    const int lane = (int)threadIdx.x & 31, warps = (int)blockDim.x / 32, first = (int)threadIdx.y * warps;
+    const int lane = (int) threadIdx.x & 31, warps = (int) blockDim.x / 32, first = (int) threadIdx.y * warps;
 #pragma unroll
     for (int o = 16; o > 0; o >>= 1)
         s = fmaxf(s, __shfl_xor_sync(FAST_WARP, s, o));
     if (lane == 0)
-        part[first + (int)threadIdx.x / 32] = s;
+        part[first + (int) threadIdx.x / 32] = s;
     __syncthreads();
     for (int j = 0; j < warps; j++)
         s = fmaxf(s, part[first + j]);
@@ -123,8 +123,8 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS, 2) fast_rmsnorm_row(c
     __shared__ float part[2][FAST_RMS_WARPS];
     const uint32_t row = V == 4 ? blockIdx.x : blockIdx.x * blockDim.y + threadIdx.y; /* long rows: one a block */
     const struct fast_at at = fast_at_row(row, p.m);
-    const int d = V == 4 || row < p.rows ? (int)p.d : 0; /* a row past the end takes part with no columns */
-    const int c0 = (int)threadIdx.x * FAST_VECTOR, step = (int)blockDim.x * FAST_VECTOR;
+    const int d = V == 4 || row < p.rows ? (int) p.d : 0; /* a row past the end takes part with no columns */
+    const int c0 = (int) threadIdx.x * FAST_VECTOR, step = (int) blockDim.x * FAST_VECTOR;
     char *const x = fast_row(p.x, at), *const out = fast_row(p.out, at), *const bf16 = fast_row(p.bf16, at);
     uint4 r[V], w[V];
 
@@ -155,7 +155,7 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS, 2) fast_rmsnorm_row(c
     if (V == 4)
         sum = __fadd_rn(__fadd_rn(sum, fast_squares(r[1 % V])), __fadd_rn(fast_squares(r[2 % V]), fast_squares(r[V - 1])));
     sum = fast_row_sum(sum, part[0]);
-    const float rstd = __frsqrt_rn(__fadd_rn(__fdiv_rn(sum, (float)p.d), p.eps)); /* RMS-4, correctly rounded */
+    const float rstd = __frsqrt_rn(__fadd_rn(__fdiv_rn(sum, (float) p.d), p.eps)); /* RMS-4, correctly rounded */
 
     uint32_t bits[V];
     int cols[V];
@@ -204,7 +204,7 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS, 2) fast_rmsnorm_row(c
         }
         const struct fast_scale f = fast_scale_of(fast_row_max(amax, part[1]), p.sf.round);
         if (threadIdx.x == 0 && d > 0)
-            *(uint32_t *)fast_sf_place(p.sf, at).first = f.bits;
+            *(uint32_t *) fast_sf_place(p.sf, at).first = f.bits;
 #pragma unroll
         for (int k = 0; k < V; k++) {
             fast_bf16_unpack(r[k], v);
@@ -236,7 +236,7 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS) fast_rmsnorm_loop(con
         fast_bf16_unpack(r, v);
 #pragma unroll
         for (int j = 0; j < 8; j++)
-            sum = __fma_rn((double)v[j], (double)v[j], sum);
+            sum = __fma_rn((double) v[j], (double) v[j], sum);
     }
 #pragma unroll
     for (int o = 16; o > 0; o >>= 1)
@@ -247,7 +247,7 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS) fast_rmsnorm_loop(con
     sum = 0.0;
     for (int j = 0; j < FAST_RMS_WARPS; j++)
         sum = __dadd_rn(sum, sums[j]);
-    const float rstd = __frsqrt_rn(__fadd_rn((float)__ddiv_rn(sum, (double)d), p.eps));
+    const float rstd = __frsqrt_rn(__fadd_rn((float) __ddiv_rn(sum, (double) d), p.eps));
 
     const auto scaled = [&](int64_t c, float y[8]) {
         float w[8];
@@ -268,7 +268,7 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS) fast_rmsnorm_loop(con
         }
         f = fast_scale_of(fast_row_max(amax, part), p.sf.round);
         if (threadIdx.x == 0)
-            *(uint32_t *)fast_sf_place(p.sf, at).first = f.bits;
+            *(uint32_t *) fast_sf_place(p.sf, at).first = f.bits;
     }
     for (int64_t start = 0; start < d; start += FAST_RMS_THREADS * FAST_VECTOR) { /* every lane stays for the shuffles */
         const int64_t c = start + c0;
@@ -283,7 +283,8 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS) fast_rmsnorm_loop(con
             const uint2 q = p.sf.log2_group < 0 ? fast_codes(y, f.mul) : fast_cast_vector<FAST_ANY_GROUP>(p.sf, y, &bits);
             fast_store_codes<false>(fast_row(p.out, at), c, d, q);
             if (p.sf.log2_group >= 0)
-                fast_put_scales<FAST_ANY_GROUP, 1>(p.sf, [&](int) { return at; }, &c, d, &bits);
+                fast_put_scales<FAST_ANY_GROUP, 1>(
+                    p.sf, [&](int) { return at; }, &c, d, &bits);
         } else if (p.out_f32) {
             fast_store_f32<false>(fast_row(p.out, at), c, d, y);
         } else {
@@ -305,7 +306,7 @@ static struct fast_rms_shape fast_rms_shape_of(int64_t d)
 {
     const int v = d <= 256 ? 1 : d <= 4096 ? 2 : 4;
     const int64_t row_vectors = (d + FAST_VECTOR - 1) / FAST_VECTOR;
-    return {v, 32 * (int)((row_vectors + 32 * v - 1) / (32 * v))};
+    return { v, 32 * (int) ((row_vectors + 32 * v - 1) / (32 * v)) };
 }
 
 template <int V> static fast_rms_kernel fast_rms_pick(bool cast, bool plain_group, bool aligned, bool w32)
@@ -322,10 +323,11 @@ template <int V> static fast_rms_kernel fast_rms_pick(bool cast, bool plain_grou
 static int fast_rmsnorm_launch(const struct lc_call *call, bool cast, const struct fast_rms &p)
 {
     if (p.d > FAST_RMS_REGISTER_D)
-        return fast_launch(call, "rmsnorm", cast ? fast_rmsnorm_loop<true> : fast_rmsnorm_loop<false>, p.rows, FAST_RMS_THREADS, p);
+        return fast_launch(call, "rmsnorm", cast ? fast_rmsnorm_loop<true> : fast_rmsnorm_loop<false>, p.rows, FAST_RMS_THREADS,
+                           p);
     const bool aligned = p.d % FAST_VECTOR == 0 && fast_aligned(p.x, 16) && fast_aligned(p.residual, 16) &&
                          fast_aligned(p.residual_out, 16) && fast_aligned(p.bf16, 16) && fast_aligned(p.out, cast ? 8 : 16) &&
-                         (intptr_t)p.weight % 16 == 0;
+                         (intptr_t) p.weight % 16 == 0;
     const bool plain_group = p.sf.group == 32 && p.sf.round;
     const struct fast_rms_shape shape = fast_rms_shape_of(p.d);
     const fast_rms_kernel kernel = shape.vectors == 1   ? fast_rms_pick<1>(cast, plain_group, aligned, p.weight_f32)
@@ -333,7 +335,7 @@ static int fast_rmsnorm_launch(const struct lc_call *call, bool cast, const stru
                                                         : fast_rms_pick<4>(cast, plain_group, aligned, p.weight_f32);
     const bool share = p.rows >= 2048 && shape.vectors < 4 && shape.threads <= 128; /* short rows share a block */
     const int rows = share ? 256 / shape.threads : 1;
-    return fast_launch(call, "rmsnorm", kernel, (p.rows + rows - 1) / rows, dim3((unsigned)shape.threads, (unsigned)rows), p);
+    return fast_launch(call, "rmsnorm", kernel, (p.rows + rows - 1) / rows, dim3((unsigned) shape.threads, (unsigned) rows), p);
 }
 
 static int fast_rmsnorm_run(const struct lc_call *call)
@@ -354,14 +356,14 @@ static int fast_rmsnorm_run(const struct lc_call *call)
     p.bf16 = fast_view_of(a.t[RMS_BF16]);
     if (p.residual.data != nullptr)
         p.residual_out = fast_view_of(a.t[RMS_RESIDUAL_OUT]);
-    p.weight = (const char *)a.t[RMS_WEIGHT]->data;
+    p.weight = (const char *) a.t[RMS_WEIGHT]->data;
     p.weight_f32 = a.t[RMS_WEIGHT]->dtype == LC_F32;
     p.out_f32 = a.t[RMS_OUT]->dtype == LC_F32;
     if (!a.cast && !p.out_f32 && p.bf16.data == p.out.data)
         p.bf16.data = nullptr; /* RMS-7: the same storage */
     p.rows = a.batch * a.m, p.d = a.d;
     p.m = fast_divider(p.rows < INT32_MAX ? a.m : 1); /* fast_launch refuses more rows */
-    p.eps = (float)a.eps, p.out_scale = (float)a.out_scale;
+    p.eps = (float) a.eps, p.out_scale = (float) a.out_scale;
     if (a.cast) {
         p.sf = fast_sf_of(a.sf, a.m, a.t[RMS_SF], a.t[RMS_EXTRA_SF]);
         if (p.sf.log2_group < 0 && a.sf.groups != 1)
@@ -374,6 +376,6 @@ static int fast_rmsnorm_run(const struct lc_call *call)
 extern const struct lc_kernel fast_rmsnorm_kernels[];
 const struct lc_kernel fast_rmsnorm_kernels[] = {
     /* op, variant, dialect, on_device, claims, run, workspace */
-    {"rmsnorm", "fused", nullptr, 1, 0, fast_rmsnorm_run, nullptr},
-    {nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr},
+    { "rmsnorm", "fused", nullptr, 1, 0, fast_rmsnorm_run, nullptr },
+    { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },
 };

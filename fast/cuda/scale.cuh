@@ -17,7 +17,10 @@ static __device__ __forceinline__ uint2 fast_codes(const float v[8], float mul)
 
 /* CAST-4 as an integer: ceil(log2(amax / 448)) + 127. 448 is 1.75 * 2^8, so the exponent of amax falls by 8, and by one less
  * if its significand is above 1.75. The same for every amax >= fl(1e-4) as rounding fl(amax / 448) up; Inf gives 247. */
-static __host__ __device__ inline uint32_t fast_ue8m0(uint32_t amax_bits) { return ((amax_bits + 0x1fffffu) >> 23) - 8u; }
+static __host__ __device__ inline uint32_t fast_ue8m0(uint32_t amax_bits)
+{
+    return ((amax_bits + 0x1fffffu) >> 23) - 8u;
+}
 
 struct fast_scale {
     uint32_t bits; /* sf as f32; its UE8M0 byte is bits >> 23 */
@@ -68,15 +71,15 @@ struct fast_place {
 static __device__ __forceinline__ struct fast_place fast_sf_place(const struct fast_sf &s, const struct fast_at &at)
 {
     if (s.col) /* SF-3, col-f32 */
-        return {s.sf + 4 * ((int64_t)at.b * s.units * s.m_pad + (int64_t)at.i), 4 * s.m_pad};
-    return {s.sf + 4 * (int64_t)at.row * s.units, 4}; /* SF-1, SF-2 */
+        return { s.sf + 4 * ((int64_t) at.b * s.units * s.m_pad + (int64_t) at.i), 4 * s.m_pad };
+    return { s.sf + 4 * (int64_t) at.row * s.units, 4 }; /* SF-1, SF-2 */
 }
 
 static __device__ __forceinline__ struct fast_place fast_extra_place(const struct fast_sf &s, const struct fast_at &at)
 {
     const uint32_t block = fast_divide(at.i, s.block_m), i = at.i - block * s.block_m.by; /* SF-4 */
-    const int64_t unit = (int64_t)block * s.block_pad + (int64_t)((i & ~127u) + (i & 31u) * 4u + (i >> 5 & 3u));
-    return {s.extra + 4 * unit, 4 * s.extra_rows};
+    const int64_t unit = (int64_t) block * s.block_pad + (int64_t) ((i & ~127u) + (i & 31u) * 4u + (i >> 5 & 3u));
+    return { s.extra + 4 * unit, 4 * s.extra_rows };
 }
 
 /* Codes and scale of one vector a lane. GROUP 32: groups of 32 and round_sf, known at compile time; FAST_ANY_GROUP: 16, 32, 64,
@@ -103,7 +106,7 @@ static __device__ __forceinline__ void fast_put_scales(const struct fast_sf &s, 
                                                        const uint32_t *bits)
 {
     const int shift = GROUP == 32 ? 5 : s.log2_group;
-    const int lane = (int)threadIdx.x & 31, lanes = 1 << (shift - 3);
+    const int lane = (int) threadIdx.x & 31, lanes = 1 << (shift - 3);
     if ((s.packed || s.extra != nullptr) && shift < 7) {
         uint32_t word[K];
 #pragma unroll
@@ -117,14 +120,14 @@ static __device__ __forceinline__ void fast_put_scales(const struct fast_sf &s, 
             for (int k = 0; k < K; k++) {
                 if (s.packed && c[k] < d) {
                     const struct fast_place p = fast_sf_place(s, at(k));
-                    *(uint32_t *)(p.first + (int64_t)(c[k] >> (shift + 2)) * p.step) = word[k];
+                    *(uint32_t *) (p.first + (int64_t) (c[k] >> (shift + 2)) * p.step) = word[k];
                 }
             }
 #pragma unroll
             for (int k = 0; k < K; k++) {
                 if (s.extra != nullptr && c[k] < d) {
                     const struct fast_place p = fast_extra_place(s, at(k));
-                    *(uint32_t *)(p.first + (int64_t)(c[k] >> (shift + 2)) * p.step) = word[k];
+                    *(uint32_t *) (p.first + (int64_t) (c[k] >> (shift + 2)) * p.step) = word[k];
                 }
             }
         }
@@ -137,9 +140,9 @@ static __device__ __forceinline__ void fast_put_scales(const struct fast_sf &s, 
             if (c[k] < d) {
                 const struct fast_place p = fast_sf_place(s, at(k));
                 if (s.packed) /* G = 128: the word's four groups lie in two warps */
-                    p.first[(int64_t)(c[k] >> 9) * p.step + (c[k] >> 7 & 3)] = (char)(bits[k] >> 23);
+                    p.first[(int64_t) (c[k] >> 9) * p.step + (c[k] >> 7 & 3)] = (char) (bits[k] >> 23);
                 else
-                    *(uint32_t *)(p.first + (int64_t)(c[k] >> shift) * p.step) = bits[k];
+                    *(uint32_t *) (p.first + (int64_t) (c[k] >> shift) * p.step) = bits[k];
             }
         }
     }
@@ -149,14 +152,14 @@ static inline struct fast_sf fast_sf_of(const struct sf_args &a, int64_t m, cons
                                         const struct lc_tensor *extra)
 {
     struct fast_sf s = {};
-    s.sf = sf != nullptr ? (char *)sf->data : nullptr;
+    s.sf = sf != nullptr ? (char *) sf->data : nullptr;
     s.units = a.packed ? a.groups / 4 : a.groups;
     s.m_pad = (m + 3) / 4 * 4;
-    s.group = a.group > 128 ? 0 : (int32_t)a.group;
+    s.group = a.group > 128 ? 0 : (int32_t) a.group;
     s.log2_group = s.group == 16 ? 4 : s.group == 32 ? 5 : s.group == 64 ? 6 : s.group == 128 ? 7 : -1;
     s.round = a.round, s.packed = a.packed, s.col = a.col;
     if (extra != nullptr && a.block_m > 0) {
-        s.extra = (char *)extra->data;
+        s.extra = (char *) extra->data;
         s.extra_rows = extra->stride[extra->rank - 1];
         s.block_m = fast_divider(a.block_m < INT32_MAX ? a.block_m : INT32_MAX); /* a row's index is smaller */
         s.block_pad = (a.block_m + 127) / 128 * 128;

@@ -25,22 +25,22 @@ static int64_t align128(const int64_t n)
 
 static size_t row_f32_at(const struct cast *const c, const int64_t b, const int64_t m, const int64_t g)
 {
-    return (size_t)(((b * c->e.m + m) * c->groups + g) * 4); /* SF-1 */
+    return (size_t) (((b * c->e.m + m) * c->groups + g) * 4); /* SF-1 */
 }
 
 static size_t row_packed_at(const struct cast *const c, const int64_t b, const int64_t m, const int64_t g)
 {
-    return (size_t)((b * c->e.m + m) * c->groups + g); /* SF-2: four groups a word, byte j = group 4k+j */
+    return (size_t) ((b * c->e.m + m) * c->groups + g); /* SF-2: four groups a word, byte j = group 4k+j */
 }
 
 static size_t col_packed_at(const struct cast *const c, const int64_t b, const int64_t m, const int64_t g)
 {
-    return (size_t)(((b * (c->groups / 4) + g / 4) * padded_rows(c->e.m) + m) * 4 + g % 4); /* SF-3 */
+    return (size_t) (((b * (c->groups / 4) + g / 4) * padded_rows(c->e.m) + m) * 4 + g % 4); /* SF-3 */
 }
 
 static size_t col_f32_at(const struct cast *const c, const int64_t b, const int64_t m, const int64_t g)
 {
-    return (size_t)(((b * c->groups + g) * padded_rows(c->e.m) + m) * 4); /* SF-3, its last sentence */
+    return (size_t) (((b * c->groups + g) * padded_rows(c->e.m) + m) * 4); /* SF-3, its last sentence */
 }
 
 static size_t utccp_at(const struct cast *const c, const int64_t m, const int64_t g)
@@ -48,7 +48,7 @@ static size_t utccp_at(const struct cast *const c, const int64_t m, const int64_
     const int64_t i = m % c->block_m, rows = c->extra_sf->store[1];
     const int64_t p = i / 128 * 128 + i % 32 * 4 + i % 128 / 32;
 
-    return (size_t)((g / 4 * rows + m / c->block_m * align128(c->block_m) + p) * 4 + g % 4); /* SF-4 */
+    return (size_t) ((g / 4 * rows + m / c->block_m * align128(c->block_m) + p) * 4 + g % 4); /* SF-4 */
 }
 
 /* ---- the outputs' form ---- */
@@ -64,7 +64,7 @@ static int bind_codes(const struct cast *const c, const struct tensor *const x, 
 static int bind_sf(const struct cast *const c, const struct tensor *const x, struct why *const why)
 {
     const int64_t rows = c->col ? padded_rows(c->e.m) : c->e.m, words = c->packed ? c->groups / 4 : c->groups;
-    const int64_t stride[3] = {words * rows, c->col ? 1 : words, c->col ? rows : 1}; /* b, m, word */
+    const int64_t stride[3] = { words * rows, c->col ? 1 : words, c->col ? rows : 1 }; /* b, m, word */
     const struct tensor *const sf = c->sf;
     const enum type type = c->packed ? TYPE_I32 : TYPE_F32;
 
@@ -73,14 +73,13 @@ static int bind_sf(const struct cast *const c, const struct tensor *const x, str
     if (sf->rank != x->rank && x->rank != 1)
         return refuse(why, "sf has rank %d, x has %d (SF-1)", sf->rank, x->rank);
     if (!dims_are(sf->shape, sf->rank, c->e.b, c->e.m, words))
-        return refuse(why, "sf has another shape than (B, M, %lld) (SF-1)", (long long)words);
+        return refuse(why, "sf has another shape than (B, M, %lld) (SF-1)", (long long) words);
     if (!dims_are(sf->store, sf->store_rank, c->e.b, c->col ? words : rows, c->col ? rows : words))
         return refuse(why, "sf has other storage dims than its layout (SF-1, SF-3)");
     for (int i = 0; i < sf->rank && sf->count > 0; i++) {
         const int axis = i + 3 - sf->rank;
         if (sf->stride[i] != stride[axis] && (c->col || sf->shape[i] > 1))
-            return refuse(why, "sf: stride(%d) is %lld, not %lld (SF-3)", i, (long long)sf->stride[i],
-                          (long long)stride[axis]);
+            return refuse(why, "sf: stride(%d) is %lld, not %lld (SF-3)", i, (long long) sf->stride[i], (long long) stride[axis]);
     }
     return 0;
 }
@@ -100,7 +99,7 @@ static int bind_extra_sf(const struct cast *const c, const struct tensor *const 
     if (t->stride[t->rank - 1] != t->store[1] || (t->rank > 1 && t->stride[t->rank - 2] != 1))
         return refuse(why, "extra_sf has other strides than (1, rows) (SF-4)");
     if (ceil_div(c->e.m, c->block_m) * align128(c->block_m) > t->store[1])
-        return refuse(why, "extra_sf has too few rows: %lld (SF-4)", (long long)t->store[1]);
+        return refuse(why, "extra_sf has too few rows: %lld (SF-4)", (long long) t->store[1]);
     return 0;
 }
 
@@ -109,30 +108,27 @@ static void clear(struct tensor *const t)
     memset(t->data, 0, t->count * type_size(t->type));
 }
 
-int cast_bind(struct cast *const c, const struct test_case *const source, const struct tensor *const x,
-              struct why *const why)
+int cast_bind(struct cast *const c, const struct test_case *const source, const struct tensor *const x, struct why *const why)
 {
     const int64_t many = INT64_C(1) << 30;
     int64_t group, round_sf, col, packed, extra;
 
     if (view_extent(x, &c->e, why) != 0 || find_count(source, "group", 1, INT64_MAX, &group, why) != 0 ||
-        find_count(source, "round_sf", 0, 1, &round_sf, why) != 0 ||
-        find_count(source, "sf_col", 0, 1, &col, why) != 0 ||
-        find_count(source, "sf_packed", 0, 1, &packed, why) != 0 ||
-        find_count(source, "extra_sf", 0, 1, &extra, why) != 0)
+        find_count(source, "round_sf", 0, 1, &round_sf, why) != 0 || find_count(source, "sf_col", 0, 1, &col, why) != 0 ||
+        find_count(source, "sf_packed", 0, 1, &packed, why) != 0 || find_count(source, "extra_sf", 0, 1, &extra, why) != 0)
         return -1;
 
     c->group = group;
     c->groups = ceil_div(c->e.d, group);
-    c->round_sf = (int)round_sf;
-    c->col = (int)col;
-    c->packed = (int)packed;
+    c->round_sf = (int) round_sf;
+    c->col = (int) col;
+    c->packed = (int) packed;
     if (group != 16 && group != 32 && group != 64 && group != 128 && group < c->e.d)
-        return refuse(why, "group = %lld is none of 16, 32, 64, 128, nor >= d (CAST-10)", (long long)group);
+        return refuse(why, "group = %lld is none of 16, 32, 64, 128, nor >= d (CAST-10)", (long long) group);
     if (packed && !round_sf)
         return refuse(why, "sf_packed needs round_sf (SF-0)");
     if (packed && c->groups % 4 != 0)
-        return refuse(why, "sf_packed needs d_s %% 4 == 0, d_s is %lld (SF-2, SF-3)", (long long)c->groups);
+        return refuse(why, "sf_packed needs d_s %% 4 == 0, d_s is %lld (SF-2, SF-3)", (long long) c->groups);
 
     c->codes = find_tensor(source, "out", 1, why);
     if (c->codes == NULL || bind_codes(c, x, why) != 0)
@@ -181,11 +177,11 @@ static struct scale group_scale(const struct cast *const c, const double *const 
         if (fabs(x[i]) > amax)
             amax = fabs(x[i]); /* CAST-1 */
     if (!c->round_sf) {
-        const struct scale s = {num_div(TYPE_F32, amax, 448.0), num_div(TYPE_F32, 448.0, amax), 0};
+        const struct scale s = { num_div(TYPE_F32, amax, 448.0), num_div(TYPE_F32, 448.0, amax), 0 };
         return s; /* CAST-3 and CAST-5 */
     }
     const int e = least_exponent(amax);
-    const struct scale s = {ldexp(1.0, e), ldexp(1.0, -e), (unsigned)(e + 127)};
+    const struct scale s = { ldexp(1.0, e), ldexp(1.0, -e), (unsigned) (e + 127) };
     return s; /* CAST-4 */
 }
 
@@ -195,26 +191,24 @@ static unsigned code_of(const struct cast *const c, const struct scale s, const 
     return num_e4m3(c->round_sf ? x * s.factor : num_mul(TYPE_F32, x, s.factor));
 }
 
-static void store_scale(const struct cast *const c, const int64_t b, const int64_t m, const int64_t g,
-                        const struct scale s)
+static void store_scale(const struct cast *const c, const int64_t b, const int64_t m, const int64_t g, const struct scale s)
 {
     unsigned char *const sf = c->sf->data;
 
     if (c->packed)
-        sf[c->col ? col_packed_at(c, b, m, g) : row_packed_at(c, b, m, g)] = (unsigned char)s.byte;
+        sf[c->col ? col_packed_at(c, b, m, g) : row_packed_at(c, b, m, g)] = (unsigned char) s.byte;
     else
         num_store(TYPE_F32, sf + (c->col ? col_f32_at(c, b, m, g) : row_f32_at(c, b, m, g)), s.sf);
     if (c->extra_sf != NULL)
-        c->extra_sf->data[utccp_at(c, m, g)] = (unsigned char)s.byte;
+        c->extra_sf->data[utccp_at(c, m, g)] = (unsigned char) s.byte;
 }
 
 /* CAST-7: with a NaN or an Inf in the group only the NaN elements' codes are specified; the rest is left 0.
  */
-static void cast_group(const struct cast *const c, const int64_t b, const int64_t m, const int64_t g,
-                       const double *const row)
+static void cast_group(const struct cast *const c, const int64_t b, const int64_t m, const int64_t g, const double *const row)
 {
     const int64_t first = g * c->group, left = c->e.d - first, n = left < c->group ? left : c->group;
-    const struct scale nothing = {0, 0, 0};
+    const struct scale nothing = { 0, 0, 0 };
     int finite = 1;
 
     for (int64_t i = 0; i < n; i++)
@@ -223,9 +217,9 @@ static void cast_group(const struct cast *const c, const int64_t b, const int64_
     const struct scale s = finite ? group_scale(c, row + first, n) : nothing;
 
     for (int64_t i = first; i < first + n; i++)
-        c->codes->data[view_at(c->codes, b, m, i)] = (unsigned char)(finite          ? code_of(c, s, row[i])
-                                                                     : isnan(row[i]) ? num_e4m3(NAN)
-                                                                                     : 0);
+        c->codes->data[view_at(c->codes, b, m, i)] = (unsigned char) (finite          ? code_of(c, s, row[i])
+                                                                      : isnan(row[i]) ? num_e4m3(NAN)
+                                                                                      : 0);
     store_scale(c, b, m, g, s);
 }
 
@@ -247,7 +241,7 @@ int oracle_cast(struct test_case *const source, struct why *const why)
     if (cast_bind(&c, source, x, why) != 0)
         return -1;
 
-    double *const row = need(malloc((size_t)c.e.d * sizeof *row));
+    double *const row = need(malloc((size_t) c.e.d * sizeof *row));
 
     for (int64_t b = 0; b < c.e.b; b++)
         for (int64_t m = 0; m < c.e.m; m++) {

@@ -77,8 +77,7 @@ void attribute_text(struct attributes *const about, const char *const name, cons
     a->text = copy_text(text);
 }
 
-struct tensor *tensor_bare(struct test_case *const c, const char *const name, const int64_t rows,
-                           const int64_t columns)
+struct tensor *tensor_bare(struct test_case *const c, const char *const name, const int64_t rows, const int64_t columns)
 {
     struct tensor *const t = tensor_add(c);
 
@@ -88,7 +87,7 @@ struct tensor *tensor_bare(struct test_case *const c, const char *const name, co
     t->store_rank = 2;
     t->store[0] = rows;
     t->store[1] = columns;
-    t->count = (size_t)(rows * columns);
+    t->count = (size_t) (rows * columns);
     t->data = need(calloc(t->count + 1, type_size(t->type)));
     return t;
 }
@@ -120,10 +119,10 @@ void golden_free(struct golden *const golden)
 
 /* ---- look-ups ---- */
 
-static const struct attribute *find_attribute(const struct attributes *const about, const char *const name,
-                                              const enum kind kind, struct why *const why)
+static const struct attribute *find_attribute(const struct attributes *const about, const char *const name, const enum kind kind,
+                                              struct why *const why)
 {
-    static const char *const word[] = {"an integer", "a double", "a string"};
+    static const char *const word[] = { "an integer", "a double", "a string" };
 
     for (size_t i = 0; i < about->count; i++) {
         if (strcmp(about->item[i].name, name) != 0)
@@ -143,22 +142,20 @@ const char *find_text(const struct attributes *const about, const char *const na
     return a == NULL ? NULL : a->text;
 }
 
-int find_count(const struct test_case *const c, const char *const name, const int64_t least,
-               const int64_t most, int64_t *const out, struct why *const why)
+int find_count(const struct test_case *const c, const char *const name, const int64_t least, const int64_t most,
+               int64_t *const out, struct why *const why)
 {
     const struct attribute *const a = find_attribute(&c->about, name, KIND_INTEGER, why);
 
     if (a == NULL)
         return -1;
     if (a->i < least || a->i > most)
-        return refuse(why, "%s = %lld is not in %lld..%lld", name, (long long)a->i, (long long)least,
-                      (long long)most);
+        return refuse(why, "%s = %lld is not in %lld..%lld", name, (long long) a->i, (long long) least, (long long) most);
     *out = a->i;
     return 0;
 }
 
-int find_real(const struct test_case *const c, const char *const name, double *const out,
-              struct why *const why)
+int find_real(const struct test_case *const c, const char *const name, double *const out, struct why *const why)
 {
     const struct attribute *const a = find_attribute(&c->about, name, KIND_REAL, why);
 
@@ -168,8 +165,7 @@ int find_real(const struct test_case *const c, const char *const name, double *c
     return 0;
 }
 
-struct tensor *find_tensor(const struct test_case *const c, const char *const name, const int is_out,
-                           struct why *const why)
+struct tensor *find_tensor(const struct test_case *const c, const char *const name, const int is_out, struct why *const why)
 {
     for (size_t i = 0; i < c->count; i++) {
         if (strcmp(c->tensor[i].name, name) != 0)
@@ -187,12 +183,12 @@ struct tensor *find_tensor(const struct test_case *const c, const char *const na
 
 size_t view_at(const struct tensor *const t, const int64_t b, const int64_t m, const int64_t j)
 {
-    const int64_t index[3] = {b, m, j};
+    const int64_t index[3] = { b, m, j };
     int64_t at = 0;
 
     for (int i = 0; i < t->rank; i++)
         at += index[i + 3 - t->rank] * t->stride[i];
-    return (size_t)at;
+    return (size_t) at;
 }
 
 double view_load(const struct tensor *const t, const int64_t b, const int64_t m, const int64_t j)
@@ -200,15 +196,14 @@ double view_load(const struct tensor *const t, const int64_t b, const int64_t m,
     return num_load(t->type, t->data + view_at(t, b, m, j) * type_size(t->type));
 }
 
-void view_store(const struct tensor *const t, const int64_t b, const int64_t m, const int64_t j,
-                const double v)
+void view_store(const struct tensor *const t, const int64_t b, const int64_t m, const int64_t j, const double v)
 {
     num_store(t->type, t->data + view_at(t, b, m, j) * type_size(t->type), v);
 }
 
 int dims_are(const int64_t *const dims, const int rank, const int64_t b, const int64_t m, const int64_t n)
 {
-    const int64_t want[3] = {b, m, n};
+    const int64_t want[3] = { b, m, n };
 
     for (int i = 0; i < 3; i++)
         if ((i < 3 - rank ? 1 : dims[i - (3 - rank)]) != want[i])
@@ -232,7 +227,7 @@ int same_view_shape(const struct tensor *const t, const struct tensor *const x, 
 {
     struct extent e;
 
-    if (t->rank != x->rank || memcmp(t->shape, x->shape, (size_t)x->rank * sizeof x->shape[0]) != 0)
+    if (t->rank != x->rank || memcmp(t->shape, x->shape, (size_t) x->rank * sizeof x->shape[0]) != 0)
         return refuse(why, "%s has another shape than %s (CAST-10, RMS-8)", t->name, x->name);
     return view_extent(t, &e, why);
 }

@@ -12,8 +12,8 @@ enum { STORAGE_MAX = 1 << 28, SIZE_MAX_OF_A_DIMENSION = 1 << 30 };
 
 static hid_t file_type(const enum type type)
 {
-    const hid_t of[TYPE_COUNT] = {H5T_STD_U16LE, H5T_IEEE_F32LE, H5T_STD_U8LE,  H5T_STD_U8LE,
-                                  H5T_STD_I32LE, H5T_STD_I64LE,  H5T_IEEE_F64LE};
+    const hid_t of[TYPE_COUNT] = { H5T_STD_U16LE, H5T_IEEE_F32LE, H5T_STD_U8LE,  H5T_STD_U8LE,
+                                   H5T_STD_I32LE, H5T_STD_I64LE,  H5T_IEEE_F64LE };
     return of[type];
 }
 
@@ -70,9 +70,8 @@ static int read_attributes(struct attributes *const about, const hid_t object, s
         struct attribute *const a = attribute_add(about);
         int status = -1;
 
-        a->name = need(calloc(length > 0 ? (size_t)length + 1 : 1, 1));
-        if (length > 0 && H5Aget_name(at, (size_t)length + 1, a->name) >= 0 &&
-            H5Sget_simple_extent_npoints(space) == 1)
+        a->name = need(calloc(length > 0 ? (size_t) length + 1 : 1, 1));
+        if (length > 0 && H5Aget_name(at, (size_t) length + 1, a->name) >= 0 && H5Sget_simple_extent_npoints(space) == 1)
             status = read_value(a, at, type);
         H5Sclose(space);
         H5Tclose(type);
@@ -105,13 +104,13 @@ static int read_axes(const hid_t dataset, const char *const name, int64_t axes[3
 {
     const hid_t at = H5Aopen(dataset, name, H5P_DEFAULT), type = H5Aget_type(at), space = H5Aget_space(at);
     const hssize_t n = H5Sget_simple_extent_npoints(space);
-    const int ok = at >= 0 && H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_ndims(space) == 1 &&
-                   n >= 1 && n <= 3 && H5Aread(at, H5T_NATIVE_INT64, axes) >= 0;
+    const int ok = at >= 0 && H5Tget_class(type) == H5T_INTEGER && H5Sget_simple_extent_ndims(space) == 1 && n >= 1 && n <= 3 &&
+                   H5Aread(at, H5T_NATIVE_INT64, axes) >= 0;
 
     H5Sclose(space);
     H5Tclose(type);
     H5Aclose(at);
-    return ok ? (int)n : -1;
+    return ok ? (int) n : -1;
 }
 
 /* Storage dims and element type must be the format's, and every element of the view inside the storage. */
@@ -125,14 +124,13 @@ static int check_tensor(const struct tensor *const t, const hid_t type, struct w
         return refuse(why, "%s: another element type than its dtype %s has", t->name, type_name(t->type));
     for (int i = 0; i < t->rank; i++) {
         const int64_t n = t->shape[i], stride = t->stride[i];
-        if (n < 0 || n > SIZE_MAX_OF_A_DIMENSION || stride > SIZE_MAX_OF_A_DIMENSION ||
-            -stride > SIZE_MAX_OF_A_DIMENSION)
+        if (n < 0 || n > SIZE_MAX_OF_A_DIMENSION || stride > SIZE_MAX_OF_A_DIMENSION || -stride > SIZE_MAX_OF_A_DIMENSION)
             return refuse(why, "%s: shape or stride %d is out of range", t->name, i);
         elements = n == 0 ? 0 : elements;
         first += n > 1 && stride < 0 ? (n - 1) * stride : 0;
         last += n > 1 && stride > 0 ? (n - 1) * stride : 0;
     }
-    if (elements > 0 && (first < 0 || last >= (int64_t)t->count))
+    if (elements > 0 && (first < 0 || last >= (int64_t) t->count))
         return refuse(why, "%s: the view leaves the storage", t->name);
     return 0;
 }
@@ -149,7 +147,7 @@ static int read_storage(struct tensor *const t, const hid_t dataset, const hid_t
     for (int i = 0; i < t->store_rank; i++) {
         if (dims[i] > STORAGE_MAX || t->count * dims[i] > STORAGE_MAX)
             return refuse(why, "%s: storage is too large", t->name);
-        t->store[i] = (int64_t)dims[i];
+        t->store[i] = (int64_t) dims[i];
         t->count *= dims[i];
     }
     t->data = need(calloc(t->count + 1, type_size(t->type)));
@@ -165,13 +163,12 @@ static int read_dataset(struct tensor *const t, const hid_t dataset, struct why 
 
     if (read_word(dataset, "dtype", dtype, sizeof dtype) != 0)
         return refuse(why, "%s: no good attribute dtype", t->name);
-    while (type < TYPE_F64 && strcmp(dtype, type_name((enum type)type)) != 0)
+    while (type < TYPE_F64 && strcmp(dtype, type_name((enum type) type)) != 0)
         type++;
     if (type == TYPE_F64)
         return refuse(why, "%s: unknown dtype %s", t->name, dtype);
-    t->type = (enum type)type;
-    if (read_word(dataset, "dir", dir, sizeof dir) != 0 ||
-        (strcmp(dir, "in") != 0 && strcmp(dir, "out") != 0))
+    t->type = (enum type) type;
+    if (read_word(dataset, "dir", dir, sizeof dir) != 0 || (strcmp(dir, "in") != 0 && strcmp(dir, "out") != 0))
         return refuse(why, "%s: attribute dir is neither in nor out", t->name);
     t->is_out = strcmp(dir, "out") == 0;
     t->rank = read_axes(dataset, "shape", t->shape);
@@ -189,12 +186,11 @@ static int read_dataset(struct tensor *const t, const hid_t dataset, struct why 
 /* Opens the i-th link in the order of names. *name is the caller's. */
 static hid_t open_link(const hid_t group, const hsize_t i, char **const name)
 {
-    const ssize_t length =
-        H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, NULL, 0, H5P_DEFAULT);
+    const ssize_t length = H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, NULL, 0, H5P_DEFAULT);
 
-    *name = need(calloc(length > 0 ? (size_t)length + 1 : 1, 1));
+    *name = need(calloc(length > 0 ? (size_t) length + 1 : 1, 1));
     if (length > 0)
-        H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, *name, (size_t)length + 1, H5P_DEFAULT);
+        H5Lget_name_by_idx(group, ".", H5_INDEX_NAME, H5_ITER_INC, i, *name, (size_t) length + 1, H5P_DEFAULT);
     return length > 0 ? H5Oopen(group, *name, H5P_DEFAULT) : -1;
 }
 
@@ -220,9 +216,8 @@ static int read_case(struct test_case *const c, const hid_t group, struct why *c
         else {
             struct tensor *const t = tensor_add(c);
             t->name = name;
-            status = dataset >= 0 && H5Iget_type(dataset) == H5I_DATASET
-                         ? read_dataset(t, dataset, why)
-                         : refuse(why, "%s: no dataset", name);
+            status = dataset >= 0 && H5Iget_type(dataset) == H5I_DATASET ? read_dataset(t, dataset, why)
+                                                                         : refuse(why, "%s: no dataset", name);
         }
         H5Oclose(dataset);
         if (status != 0)
@@ -238,7 +233,7 @@ static int read_cases(struct golden *const golden, const hid_t root, struct why 
     if (H5Gget_info(root, &info) < 0 || read_attributes(&golden->about, root, why) != 0)
         return -1;
     for (hsize_t i = 0; i < info.nlinks; i++) {
-        struct why inner = {"not a group that can be read"};
+        struct why inner = { "not a group that can be read" };
         struct test_case *const c = case_add(golden);
         const hid_t group = open_link(root, i, &c->id);
         const int status = group >= 0 && H5Iget_type(group) == H5I_GROUP ? read_case(c, group, &inner) : -1;
@@ -286,8 +281,7 @@ static int write_scalar(const hid_t object, const char *const name, const hid_t 
 static int write_text(const hid_t object, const char *const name, const char *const text)
 {
     const hid_t type = H5Tcopy(H5T_C_S1);
-    const int status =
-        H5Tset_size(type, strlen(text) + 1) < 0 ? -1 : write_scalar(object, name, type, type, text);
+    const int status = H5Tset_size(type, strlen(text) + 1) < 0 ? -1 : write_scalar(object, name, type, type, text);
 
     H5Tclose(type);
     return status;
@@ -295,7 +289,7 @@ static int write_text(const hid_t object, const char *const name, const char *co
 
 static int write_axes(const hid_t object, const char *const name, const int64_t *const axes, const int rank)
 {
-    const hsize_t n = (hsize_t)rank;
+    const hsize_t n = (hsize_t) rank;
     const hid_t space = H5Screate_simple(1, &n, NULL);
     const hid_t at = H5Acreate2(object, name, H5T_STD_I64LE, space, H5P_DEFAULT, H5P_DEFAULT);
     const int ok = H5Awrite(at, H5T_NATIVE_INT64, axes) >= 0;
@@ -337,17 +331,15 @@ static hid_t dataset_plan(const struct tensor *const t, const hsize_t *const dim
 
 static int write_tensor(const struct tensor *const t, const hid_t group)
 {
-    const hsize_t dims[3] = {(hsize_t)t->store[0], (hsize_t)t->store[1], (hsize_t)t->store[2]};
+    const hsize_t dims[3] = { (hsize_t) t->store[0], (hsize_t) t->store[1], (hsize_t) t->store[2] };
     const hid_t type = file_type(t->type), space = H5Screate_simple(t->store_rank, dims, NULL);
     const hid_t plan = dataset_plan(t, dims);
     const hid_t at = H5Dcreate2(group, t->name, type, space, H5P_DEFAULT, plan, H5P_DEFAULT);
     int ok = t->count == 0 || H5Dwrite(at, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, t->data) >= 0;
 
     if (!t->bare)
-        ok = ok && write_text(at, "dtype", type_name(t->type)) == 0 &&
-             write_text(at, "dir", t->is_out ? "out" : "in") == 0 &&
-             write_axes(at, "shape", t->shape, t->rank) == 0 &&
-             write_axes(at, "stride", t->stride, t->rank) == 0;
+        ok = ok && write_text(at, "dtype", type_name(t->type)) == 0 && write_text(at, "dir", t->is_out ? "out" : "in") == 0 &&
+             write_axes(at, "shape", t->shape, t->rank) == 0 && write_axes(at, "stride", t->stride, t->rank) == 0;
     H5Pclose(plan);
     H5Sclose(space);
     return H5Dclose(at) >= 0 && ok ? 0 : -1;

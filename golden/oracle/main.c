@@ -10,14 +10,13 @@
 
 /* ---- the walk ---- */
 
-static int hash_case(const struct test_case *const c, char hex[2 * EVP_MAX_MD_SIZE + 1],
-                     struct why *const why)
+static int hash_case(const struct test_case *const c, char hex[2 * EVP_MAX_MD_SIZE + 1], struct why *const why)
 {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned size = 0;
     EVP_MD_CTX *const ctx = EVP_MD_CTX_new();
-    int ok = ctx != NULL && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) &&
-             EVP_DigestUpdate(ctx, c->id, strlen(c->id)) && EVP_DigestUpdate(ctx, "\n", 1);
+    int ok = ctx != NULL && EVP_DigestInit_ex(ctx, EVP_sha256(), NULL) && EVP_DigestUpdate(ctx, c->id, strlen(c->id)) &&
+             EVP_DigestUpdate(ctx, "\n", 1);
 
     for (size_t i = 0; ok && i < c->count; i++) {
         const struct tensor *const t = &c->tensor[i];
@@ -29,7 +28,7 @@ static int hash_case(const struct test_case *const c, char hex[2 * EVP_MAX_MD_SI
     if (!ok)
         return refuse(why, "SHA-256 is not available");
     for (unsigned i = 0; i < size; i++)
-        sprintf(hex + 2 * (size_t)i, "%02x", digest[i]);
+        sprintf(hex + 2 * (size_t) i, "%02x", digest[i]);
     return 0;
 }
 
@@ -50,7 +49,7 @@ static int fill_case(struct test_case *const c, struct why *const why)
     static const struct {
         const char *op;
         int (*fill)(struct test_case *c, struct why *why);
-    } oracle[] = {{"cast", oracle_cast}, {"rmsnorm", oracle_rmsnorm}};
+    } oracle[] = { { "cast", oracle_cast }, { "rmsnorm", oracle_rmsnorm } };
     const char *const op = find_text(&c->about, "op", why);
     const char *const id = find_text(&c->about, "case", why);
     size_t which = 0;
@@ -106,8 +105,8 @@ static int fill(struct golden *const golden, struct why *const why)
 
 int main(const int argc, char **const argv)
 {
-    struct golden golden = {{NULL, 0}, NULL, 0};
-    struct why why = {""};
+    struct golden golden = { { NULL, 0 }, NULL, 0 };
+    struct why why = { "" };
     int status = 0;
 
     if (argc != 3) {

@@ -18,19 +18,19 @@ struct format {
 
 static struct format format_of(const enum type type)
 {
-    static const struct format bf16 = {8, -133, 128}, f32 = {24, -149, 128}, f64 = {53, -1074, 1024};
+    static const struct format bf16 = { 8, -133, 128 }, f32 = { 24, -149, 128 }, f64 = { 53, -1074, 1024 };
     return type == TYPE_BF16 ? bf16 : type == TYPE_F32 ? f32 : f64;
 }
 
 size_t type_size(const enum type type)
 {
-    static const size_t size[TYPE_COUNT] = {2, 4, 1, 1, 4, 8, 8};
+    static const size_t size[TYPE_COUNT] = { 2, 4, 1, 1, 4, 8, 8 };
     return size[type];
 }
 
 const char *type_name(const enum type type)
 {
-    static const char *const name[TYPE_COUNT] = {"bf16", "f32", "e4m3", "ue8m0", "i32", "i64", "f64"};
+    static const char *const name[TYPE_COUNT] = { "bf16", "f32", "e4m3", "ue8m0", "i32", "i64", "f64" };
     return name[type];
 }
 
@@ -43,7 +43,7 @@ double num_round(const enum type type, const mpfr_srcptr v, const mpfr_rnd_t rnd
     if (!mpfr_regular_p(v))
         return mpfr_get_d(v, MPFR_RNDN); /* NaN, Inf, and a zero with its sign */
 
-    const long top = (long)mpfr_get_exp(v); /* 2^(top-1) <= |v| < 2^top */
+    const long top = (long) mpfr_get_exp(v); /* 2^(top-1) <= |v| < 2^top */
     const long step = top - f.precision > f.quantum ? top - f.precision : f.quantum;
     MPFR_DECL_INIT(t, REAL_BITS);
 
@@ -118,8 +118,8 @@ double num_rsqrt(const enum type type, const double a)
 static double code_value(const uint32_t code, const int exponent_bits, const int mantissa_bits)
 {
     const uint32_t mantissas = UINT32_C(1) << mantissa_bits, exponents = UINT32_C(1) << exponent_bits;
-    const int exponent = (int)(code / mantissas % exponents), bias = (int)exponents / 2 - 1;
-    const double mantissa = code % mantissas + (exponent > 0 ? (double)mantissas : 0.0);
+    const int exponent = (int) (code / mantissas % exponents), bias = (int) exponents / 2 - 1;
+    const double mantissa = code % mantissas + (exponent > 0 ? (double) mantissas : 0.0);
     const double v = ldexp(mantissa, (exponent > 0 ? exponent : 1) - bias - mantissa_bits);
 
     return code / mantissas / exponents % 2 != 0 ? -v : v;
@@ -133,8 +133,7 @@ double num_load(const enum type type, const unsigned char *const at)
     for (size_t i = type_size(type); i-- > 0;)
         code = code * 256 + at[i];
 
-    const uint32_t largest = UINT32_C(255) << mantissa_bits,
-                   magnitude = code % (UINT32_C(256) << mantissa_bits);
+    const uint32_t largest = UINT32_C(255) << mantissa_bits, magnitude = code % (UINT32_C(256) << mantissa_bits);
 
     if (magnitude > largest)
         return NAN;
@@ -175,7 +174,7 @@ void num_store(const enum type type, unsigned char *const at, const double v)
         code += signbit(v) ? UINT64_C(256) << mantissa_bits : 0;
     }
     for (size_t i = 0; i < type_size(type); i++, code /= 256)
-        at[i] = (unsigned char)(code % 256);
+        at[i] = (unsigned char) (code % 256);
 }
 
 /* FMT-2: the nearest of the 127 magnitudes 0..448, a tie to the even code, the sign kept, beyond 448

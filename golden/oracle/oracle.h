@@ -116,8 +116,7 @@ void *need(void *memory); /* memory, or the end of the program with status 3 whe
 
 /* An attribute of that name and kind, a count within [least, most]; a tensor of that direction. */
 const char *find_text(const struct attributes *about, const char *name, struct why *why);
-int find_count(const struct test_case *c, const char *name, int64_t least, int64_t most, int64_t *out,
-               struct why *why);
+int find_count(const struct test_case *c, const char *name, int64_t least, int64_t most, int64_t *out, struct why *why);
 int find_real(const struct test_case *c, const char *name, double *out, struct why *why);
 struct tensor *find_tensor(const struct test_case *c, const char *name, int is_out, struct why *why);
 

@@ -24,9 +24,8 @@ struct rmsnorm {
     int cast_on;
     struct cast cast;
     const struct tensor *x, *residual;
-    struct tensor *out, *bf16, *residual_out, *y_v, *y_lo,
-        *y_hi;         /* residual, bf16, residual_out: NULL when off */
-    double *w, *r, *y; /* d values each */
+    struct tensor *out, *bf16, *residual_out, *y_v, *y_lo, *y_hi; /* residual, bf16, residual_out: NULL when off */
+    double *w, *r, *y;                                            /* d values each */
     struct hull hull;
 };
 
@@ -66,7 +65,7 @@ static struct freedom mean_square(const mpfr_srcptr sum, const int64_t width, co
     MPFR_DECL_INIT(quanta, REAL_BITS);
     struct freedom s;
 
-    mpfr_set_si(d, (long)width, MPFR_RNDN);
+    mpfr_set_si(d, (long) width, MPFR_RNDN);
     num_quotient(exact, sum, d);
     s.nominal = num_round(TYPE_F32, exact, MPFR_RNDN);
 
@@ -142,10 +141,10 @@ static void hull_lost(struct hull *const h, const int set)
 
 /* The magnitudes of an f32 product of non-zero factors, at most three roundings, in any order: [lo, hi],
  * rounded outward. */
-static void hull_of(struct hull *const h, const double r, const struct freedom rstd, const double w,
-                    const double out_scale, double *const lo, double *const hi)
+static void hull_of(struct hull *const h, const double r, const struct freedom rstd, const double w, const double out_scale,
+                    double *const lo, double *const hi)
 {
-    const double least[FACTORS] = {r, rstd.least, w, out_scale}, most[FACTORS] = {r, rstd.most, w, out_scale};
+    const double least[FACTORS] = { r, rstd.least, w, out_scale }, most[FACTORS] = { r, rstd.most, w, out_scale };
     const double down = 1.0 - ldexp(1.0, -24), up = 1.0 + ldexp(1.0, -24);
 
     for (int set = 1; set < FACTOR_SETS; set++) {
@@ -176,8 +175,8 @@ static void hull_of(struct hull *const h, const double r, const struct freedom r
 }
 
 /* The hull with its sign. A zero or non-finite v is the same for everybody. */
-static void value_hull(struct rmsnorm *const p, const double v, const double r, const struct freedom rstd,
-                       const double w, double *const lo, double *const hi)
+static void value_hull(struct rmsnorm *const p, const double v, const double r, const struct freedom rstd, const double w,
+                       double *const lo, double *const hi)
 {
     *lo = *hi = v;
     if (v == 0 || !isfinite(v))
@@ -205,8 +204,7 @@ static void load_row(const struct rmsnorm *const p, const int64_t b, const int64
 }
 
 /* RMS-5, RMS-6, RMS-7: what is stored for a value, and the value that a cast would read. */
-static void store_value(const struct rmsnorm *const p, const int64_t b, const int64_t m, const int64_t j,
-                        const double v)
+static void store_value(const struct rmsnorm *const p, const int64_t b, const int64_t m, const int64_t j, const double v)
 {
     p->y[j] = num_narrow(p->cast_on ? TYPE_BF16 : p->out->type, v);
     if (!p->cast_on)
@@ -215,10 +213,10 @@ static void store_value(const struct rmsnorm *const p, const int64_t b, const in
         view_store(p->bf16, b, m, j, num_narrow(TYPE_BF16, p->y[j]));
 }
 
-static void store_hull(const struct rmsnorm *const p, const int64_t row, const int64_t j, const double v,
-                       const double lo, const double hi)
+static void store_hull(const struct rmsnorm *const p, const int64_t row, const int64_t j, const double v, const double lo,
+                       const double hi)
 {
-    const size_t at = (size_t)(row * p->e.d + j) * type_size(TYPE_F64);
+    const size_t at = (size_t) (row * p->e.d + j) * type_size(TYPE_F64);
 
     num_store(TYPE_F64, p->y_v->data + at, v);
     num_store(TYPE_F64, p->y_lo->data + at, lo);
@@ -242,7 +240,7 @@ static void normalise_row(struct rmsnorm *const p, const int64_t b, const int64_
     if (!is_nan && mpfr_cmp_d(sum, ldexp(1.0, 127)) >= 0)
         return; /* RMS-12: not judged; all stays 0 */
 
-    const struct freedom none = {NAN, NAN, NAN};
+    const struct freedom none = { NAN, NAN, NAN };
     const struct freedom rstd = is_nan ? none : inverse_root(mean_square(sum, p->e.d, p->eps), p->eps);
 
     for (int64_t j = 0; j < p->e.d; j++) {
@@ -259,8 +257,8 @@ static void normalise_row(struct rmsnorm *const p, const int64_t b, const int64_
 /* ---- the call ---- */
 
 /* A bf16 tensor of x's shape. */
-static struct tensor *bind_like_x(const struct rmsnorm *const p, const struct test_case *const c,
-                                  const char *const name, const int is_out, struct why *const why)
+static struct tensor *bind_like_x(const struct rmsnorm *const p, const struct test_case *const c, const char *const name,
+                                  const int is_out, struct why *const why)
 {
     struct tensor *const t = find_tensor(c, name, is_out, why);
 
@@ -307,10 +305,9 @@ static int bind(struct rmsnorm *const p, const struct test_case *const c, struct
     int64_t cast, residual, return_bf16;
 
     if (bind_reals(p, c, why) != 0 || find_count(c, "cast", 0, 1, &cast, why) != 0 ||
-        find_count(c, "residual", 0, 1, &residual, why) != 0 ||
-        find_count(c, "return_bf16", 0, 1, &return_bf16, why) != 0)
+        find_count(c, "residual", 0, 1, &residual, why) != 0 || find_count(c, "return_bf16", 0, 1, &return_bf16, why) != 0)
         return -1;
-    p->cast_on = (int)cast;
+    p->cast_on = (int) cast;
     p->x = find_tensor(c, "x", 0, why);
     if (p->x == NULL)
         return -1;
@@ -342,7 +339,7 @@ static int load_weight(const struct rmsnorm *const p, const struct test_case *co
     if (w->type != TYPE_BF16 && w->type != TYPE_F32)
         return refuse(why, "weight is %s, neither bf16 nor f32 (RMS-5)", type_name(w->type));
     if (w->rank != 1 || w->shape[0] != p->e.d || (p->e.d > 1 && w->stride[0] != 1))
-        return refuse(why, "weight is not a contiguous vector of %lld (RMS-5, RMS-8)", (long long)p->e.d);
+        return refuse(why, "weight is not a contiguous vector of %lld (RMS-5, RMS-8)", (long long) p->e.d);
     for (int64_t j = 0; j < p->e.d; j++)
         p->w[j] = view_load(w, 0, 0, j);
     return 0;
@@ -376,16 +373,16 @@ int oracle_rmsnorm(struct test_case *const c, struct why *const why)
     p.y_v = find_tensor(c, "y.v", 1, why);
     p.y_lo = find_tensor(c, "y.lo", 1, why);
     p.y_hi = find_tensor(c, "y.hi", 1, why);
-    p.w = need(calloc(3 * (size_t)p.e.d, sizeof *p.w));
+    p.w = need(calloc(3 * (size_t) p.e.d, sizeof *p.w));
     p.r = p.w + p.e.d;
     p.y = p.r + p.e.d;
     for (int i = 0; i < FACTOR_SETS; i++)
-        mpfr_inits2(HULL_BITS, p.hull.least[i], p.hull.most[i], p.hull.lost[i], (mpfr_ptr)0);
+        mpfr_inits2(HULL_BITS, p.hull.least[i], p.hull.most[i], p.hull.lost[i], (mpfr_ptr) 0);
 
     const int status = run(&p, c, why);
 
     for (int i = 0; i < FACTOR_SETS; i++)
-        mpfr_clears(p.hull.least[i], p.hull.most[i], p.hull.lost[i], (mpfr_ptr)0);
+        mpfr_clears(p.hull.least[i], p.hull.most[i], p.hull.lost[i], (mpfr_ptr) 0);
     free(p.w);
     return status;
 }

@@ -195,41 +195,135 @@ static double specials(const struct call *c, int64_t row, int64_t col, int64_t i
 #define FILL(name) static void make_##name(struct call *c) { fill_x(c, name); }
 FILL(normal) FILL(logu) FILL(outlier) FILL(tiny) FILL(huge) FILL(zero_groups) FILL(exact) FILL(ties) FILL(pow2_edges)
 FILL(mixed) FILL(specials)
-/* clang-format on */
+    /* clang-format on */
 
-/* ---- refusals (ERR-1) ---- */
+    /* ---- refusals (ERR-1) ---- */
 
-static void x_rank(struct call *c) { c->slot[CAST_X].t.rank = 0; }
-static void x_dtype(struct call *c) { c->slot[CAST_X].t.dtype = LC_I32; }
-static void x_stride(struct call *c) { c->slot[CAST_X].t.stride[1] = 2; }
-static void x_null(struct call *c) { c->slot[CAST_X].miss = -1; }
-static void x_base(struct call *c) { c->slot[CAST_X].miss = 1; }
-static void x_d(struct call *c) { c->slot[CAST_X].t.shape[1] = c->slot[CAST_OUT].t.shape[1] = 0; }
-static void out_shape(struct call *c) { c->slot[CAST_OUT].t.shape[0] = 2; }
-static void out_dtype(struct call *c) { c->slot[CAST_OUT].t.dtype = LC_UE8M0; }
-static void out_stride(struct call *c) { c->slot[CAST_OUT].t.stride[0] = 64; }
-static void out_alias(struct call *c) { c->slot[CAST_OUT].same_as = CAST_X; }
-static void group_20(struct call *c) { call_set_scalar(c, "group", 20, 0); }
-static void group_0(struct call *c) { call_set_scalar(c, "group", 0, 0); }
-static void round_2(struct call *c) { call_set_scalar(c, "round_sf", 2, 0); }
-static void packed_f32(struct call *c) { call_set_scalar(c, "round_sf", 0, 0); }
-static void packed_groups(struct call *c) { call_set_scalar(c, "group", 64, 0); }
-static void rowp_groups(struct call *c) { call_set_scalar(c, "group", 64, 0), call_set_scalar(c, "sf_col", 0, 0); }
-static void sf_dtype(struct call *c) { c->slot[CAST_SF].t.dtype = LC_F32; }
-static void sf_shape(struct call *c) { c->slot[CAST_SF].t.shape[1] = 2; }
-static void sf_stride(struct call *c) { c->slot[CAST_SF].t.stride[1] = 3; }
-static void sf_size_1(struct call *c) { c->slot[CAST_SF].t.stride[1] = 8; }
-static void sf_base(struct call *c) { c->slot[CAST_SF].miss = 4; }
-static void sf_absent(struct call *c) { c->slot[CAST_SF].listed = 0; }
-static void sf_alias(struct call *c) { c->slot[CAST_SF].same_as = CAST_OUT; }
-static void row_shape(struct call *c) { call_set_scalar(c, "sf_packed", 0, 0), call_set_scalar(c, "sf_col", 0, 0); c->slot[CAST_SF].t.dtype = LC_F32; }
-static void extra_block(struct call *c) { call_set_scalar(c, "extra_sf_block_m", 0, 0); }
-static void extra_layout(struct call *c) { call_set_scalar(c, "extra_sf_layout", 2, 0); }
-static void extra_absent(struct call *c) { c->slot[CAST_EXTRA_SF].listed = 0; }
-static void extra_alone(struct call *c) { call_set_scalar(c, "extra_sf", 0, 0); }
-static void extra_rows(struct call *c) { c->slot[CAST_EXTRA_SF].t.stride[1] = 3 * 128 - 1; }
-static void extra_stride(struct call *c) { c->slot[CAST_EXTRA_SF].t.stride[0] = 2; }
-static void extra_dtype(struct call *c) { c->slot[CAST_EXTRA_SF].t.dtype = LC_F32; }
+    static void x_rank(struct call *c)
+{
+    c->slot[CAST_X].t.rank = 0;
+}
+static void x_dtype(struct call *c)
+{
+    c->slot[CAST_X].t.dtype = LC_I32;
+}
+static void x_stride(struct call *c)
+{
+    c->slot[CAST_X].t.stride[1] = 2;
+}
+static void x_null(struct call *c)
+{
+    c->slot[CAST_X].miss = -1;
+}
+static void x_base(struct call *c)
+{
+    c->slot[CAST_X].miss = 1;
+}
+static void x_d(struct call *c)
+{
+    c->slot[CAST_X].t.shape[1] = c->slot[CAST_OUT].t.shape[1] = 0;
+}
+static void out_shape(struct call *c)
+{
+    c->slot[CAST_OUT].t.shape[0] = 2;
+}
+static void out_dtype(struct call *c)
+{
+    c->slot[CAST_OUT].t.dtype = LC_UE8M0;
+}
+static void out_stride(struct call *c)
+{
+    c->slot[CAST_OUT].t.stride[0] = 64;
+}
+static void out_alias(struct call *c)
+{
+    c->slot[CAST_OUT].same_as = CAST_X;
+}
+static void group_20(struct call *c)
+{
+    call_set_scalar(c, "group", 20, 0);
+}
+static void group_0(struct call *c)
+{
+    call_set_scalar(c, "group", 0, 0);
+}
+static void round_2(struct call *c)
+{
+    call_set_scalar(c, "round_sf", 2, 0);
+}
+static void packed_f32(struct call *c)
+{
+    call_set_scalar(c, "round_sf", 0, 0);
+}
+static void packed_groups(struct call *c)
+{
+    call_set_scalar(c, "group", 64, 0);
+}
+static void rowp_groups(struct call *c)
+{
+    call_set_scalar(c, "group", 64, 0), call_set_scalar(c, "sf_col", 0, 0);
+}
+static void sf_dtype(struct call *c)
+{
+    c->slot[CAST_SF].t.dtype = LC_F32;
+}
+static void sf_shape(struct call *c)
+{
+    c->slot[CAST_SF].t.shape[1] = 2;
+}
+static void sf_stride(struct call *c)
+{
+    c->slot[CAST_SF].t.stride[1] = 3;
+}
+static void sf_size_1(struct call *c)
+{
+    c->slot[CAST_SF].t.stride[1] = 8;
+}
+static void sf_base(struct call *c)
+{
+    c->slot[CAST_SF].miss = 4;
+}
+static void sf_absent(struct call *c)
+{
+    c->slot[CAST_SF].listed = 0;
+}
+static void sf_alias(struct call *c)
+{
+    c->slot[CAST_SF].same_as = CAST_OUT;
+}
+static void row_shape(struct call *c)
+{
+    call_set_scalar(c, "sf_packed", 0, 0), call_set_scalar(c, "sf_col", 0, 0);
+    c->slot[CAST_SF].t.dtype = LC_F32;
+}
+static void extra_block(struct call *c)
+{
+    call_set_scalar(c, "extra_sf_block_m", 0, 0);
+}
+static void extra_layout(struct call *c)
+{
+    call_set_scalar(c, "extra_sf_layout", 2, 0);
+}
+static void extra_absent(struct call *c)
+{
+    c->slot[CAST_EXTRA_SF].listed = 0;
+}
+static void extra_alone(struct call *c)
+{
+    call_set_scalar(c, "extra_sf", 0, 0);
+}
+static void extra_rows(struct call *c)
+{
+    c->slot[CAST_EXTRA_SF].t.stride[1] = 3 * 128 - 1;
+}
+static void extra_stride(struct call *c)
+{
+    c->slot[CAST_EXTRA_SF].t.stride[0] = 2;
+}
+static void extra_dtype(struct call *c)
+{
+    c->slot[CAST_EXTRA_SF].t.dtype = LC_F32;
+}
 
 static const struct bad bads[] = {
     { "x-rank", "x", "CAST-10", "rank 0", x_rank },

@@ -112,7 +112,11 @@ static void build(struct call *c)
             c->slot[RMS_RESIDUAL].same_as = RMS_X;
     }
     call_tensor(c, RMS_WEIGHT, "weight", kase_is(k, "w", "f32") ? LC_F32 : LC_BF16, DIR_IN, 1, &d, &one, 1, &d);
-    rows_tensor(c, RMS_OUT, "out", cast ? LC_E4M3 : kase_is(k, "out", "f32") ? LC_F32 : LC_BF16, DIR_OUT, kase_int(k, "os"), cast);
+    rows_tensor(c, RMS_OUT, "out",
+                cast                       ? LC_E4M3
+                : kase_is(k, "out", "f32") ? LC_F32
+                                           : LC_BF16,
+                DIR_OUT, kase_int(k, "os"), cast);
     if (bf16 || off) {
         rows_tensor(c, RMS_BF16, "bf16", LC_BF16, DIR_OUT, kase_int(k, "os"), 0);
         c->slot[RMS_BF16].on = bf16;
@@ -265,10 +269,10 @@ static double specials(const struct call *c, int slot, int64_t row, int64_t col,
 #define FILL(name, lo, hi) static void make_##name(struct call *c) { fill_weight(c, lo, hi); fill_rows(c, name); }
 FILL(normal, 0, 0) FILL(logu, -2, 3) FILL(outlier, 0, 0) FILL(tiny, 0, 0) FILL(huge, 0, 0) FILL(positive, 0, 0)
 FILL(zero_rows, 0, 0) FILL(exact, -1, 2) FILL(sentinel, 0, 0) FILL(mixed, 0, 0) FILL(specials, 0, 0)
-/* clang-format on */
+    /* clang-format on */
 
-/* r of one magnitude, so that s is exact and rstd a power of two; x + residual is r, often by a tie (RMS-1). */
-static void fill_constant(struct call *c, double magnitude)
+    /* r of one magnitude, so that s is exact and rstd a power of two; x + residual is r, often by a tie (RMS-1). */
+    static void fill_constant(struct call *c, double magnitude)
 {
     for (int64_t row = 0; row < rows(&c->args); row++)
         for (int64_t col = 0; col < width(c); col++) {

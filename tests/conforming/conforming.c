@@ -3,11 +3,11 @@
 #include "../mutants/plain.h"
 
 /* The ABI hands run() no variant, so each row has a function. */
-#define V(id, op, text, ...)                                                                                   \
-    static int run_##op##_##id(const struct lc_call *call)                                                     \
-    {                                                                                                          \
-        static const struct plain_knobs knobs = { __VA_ARGS__ };                                               \
-        return plain_##op(call, &knobs, MUT_none);                                                             \
+#define V(id, op, text, ...)                                                                                                     \
+    static int run_##op##_##id(const struct lc_call *call)                                                                       \
+    {                                                                                                                            \
+        static const struct plain_knobs knobs = { __VA_ARGS__ };                                                                 \
+        return plain_##op(call, &knobs, MUT_none);                                                                               \
     }
 #include "variants.h"
 

@@ -76,36 +76,30 @@ B(low_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,out
   "RMS-3, RMS-4 at twice: 24u", .s_end = 2, .rstd_end = -2)
 B(high_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out",
   "RMS-3, RMS-4 at twice: 24u", .s_end = -2, .rstd_end = 2)
-B(low_twice_bf16, rmsnorm, "rmsnorm(M=64,d=7168,fill=normal)", "value:out",
-  "the same through a BF16 out, 1 element in 10^4", .s_end = 2, .rstd_end = -2)
-B(high_twice_bf16, rmsnorm, "rmsnorm(M=64,d=7168,fill=normal)", "value:out",
-  "the same through a BF16 out, 1 element in 10^4", .s_end = -2, .rstd_end = 2)
-B(low_twice_order_5, rmsnorm, "rmsnorm(M=17,d=128,out=f32,scale=0.3,fill=normal)", "value:out",
-  "and another order", .s_end = 2, .rstd_end = -2, .order = 5)
-B(high_twice_order_14, rmsnorm, "rmsnorm(M=17,d=128,out=f32,scale=0.3,fill=normal)", "value:out",
-  "and another order", .s_end = -2, .rstd_end = 2, .order = 14)
-B(s_low_thrice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-3 alone: 24u",
-  .s_end = -3)
-B(s_high_thrice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-3 alone: 24u",
-  .s_end = 3)
-B(rstd_low_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u",
-  .rstd_end = -6)
-B(rstd_high_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u",
-  .rstd_end = 6)
-B(low_twice_cast, rmsnorm, "rmsnorm(M=17,d=1024,out=e4m3,bf16=1,fill=brink)", "value:bf16", "in y_bf (RMS-6)",
+B(low_twice_bf16, rmsnorm, "rmsnorm(M=64,d=7168,fill=normal)", "value:out", "the same through a BF16 out, 1 element in 10^4",
   .s_end = 2, .rstd_end = -2)
+B(high_twice_bf16, rmsnorm, "rmsnorm(M=64,d=7168,fill=normal)", "value:out", "the same through a BF16 out, 1 element in 10^4",
+  .s_end = -2, .rstd_end = 2)
+B(low_twice_order_5, rmsnorm, "rmsnorm(M=17,d=128,out=f32,scale=0.3,fill=normal)", "value:out", "and another order", .s_end = 2,
+  .rstd_end = -2, .order = 5)
+B(high_twice_order_14, rmsnorm, "rmsnorm(M=17,d=128,out=f32,scale=0.3,fill=normal)", "value:out", "and another order",
+  .s_end = -2, .rstd_end = 2, .order = 14)
+B(s_low_thrice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-3 alone: 24u", .s_end = -3)
+B(s_high_thrice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-3 alone: 24u", .s_end = 3)
+B(rstd_low_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u", .rstd_end = -6)
+B(rstd_high_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u", .rstd_end = 6)
+B(low_twice_cast, rmsnorm, "rmsnorm(M=17,d=1024,out=e4m3,bf16=1,fill=brink)", "value:bf16", "in y_bf (RMS-6)", .s_end = 2,
+  .rstd_end = -2)
 B(order_by_m, rmsnorm, "rmsnorm(M={3,17},d=4096,out=f32,fill=normal)", "determinism",
-  "DET-2: the lanes depend on M (R22); each row is right, so only the comparison of batches finds it",
-  .by_m = true)
-B(pad_twice, cast, "cast(M=17,d=128,sf=col,fill=normal)", "keep",
-  "SF-3: as many padding words again, behind the storage", .pad = 2)
+  "DET-2: the lanes depend on M (R22); each row is right, so only the comparison of batches finds it", .by_m = true)
+B(pad_twice, cast, "cast(M=17,d=128,sf=col,fill=normal)", "keep", "SF-3: as many padding words again, behind the storage",
+  .pad = 2)
 B(pad_twice, rmsnorm, "rmsnorm(M=17,d=128,out=e4m3,sf=col,fill=normal)", "keep", "SF-3: likewise", .pad = 2)
-B(nan_next_group, cast, "cast(M=17,d=128,fill=specials)", "value:out",
-  "CAST-7: the group behind an unspecified one too", .nan = 3)
-B(sf_times_always, cast, "cast(M=17,d=128,sf=row,round=0,fill=normal)", "value:sf",
-  "CAST-3: without round_sf too", .sf_times_always = true)
-B(sf_log2f_f32, cast, "cast(M=64,d=512,x=f32,fill=pow2-edges)", "value:sf", "CAST-4: of F32 input too",
-  .sf_log2f_always = true)
+B(nan_next_group, cast, "cast(M=17,d=128,fill=specials)", "value:out", "CAST-7: the group behind an unspecified one too",
+  .nan = 3)
+B(sf_times_always, cast, "cast(M=17,d=128,sf=row,round=0,fill=normal)", "value:sf", "CAST-3: without round_sf too",
+  .sf_times_always = true)
+B(sf_log2f_f32, cast, "cast(M=64,d=512,x=f32,fill=pow2-edges)", "value:sf", "CAST-4: of F32 input too", .sf_log2f_always = true)
 
 #undef RMS_LOW
 #undef RMS_HIGH

@@ -25,7 +25,7 @@ static float float_of(uint32_t b)
     return u.f;
 }
 
-#define FLOOR 0x38d1b717u /* fl(1e-4), CAST-2 */
+#define FLOOR 0x38d1b717u  /* fl(1e-4), CAST-2 */
 #define FINITE 0x7f7fffffu /* the largest f32 */
 
 /* CAST-4's byte but for its offset; here so that the loop over all f32 takes seconds. */
@@ -39,8 +39,7 @@ static int32_t ceil_exp(float sf)
 static long cast_sf_times_rounded_with_round_sf(void)
 {
     const float inverse = 1 / 448.0f;
-    long wrong = ceil_exp(1.5f) - 127 != plain_ceil_exp(1.5f, MUT_none) ||
-                 ceil_exp(2) - 127 != plain_ceil_exp(2, MUT_none);
+    long wrong = ceil_exp(1.5f) - 127 != plain_ceil_exp(1.5f, MUT_none) || ceil_exp(2) - 127 != plain_ceil_exp(2, MUT_none);
     for (uint32_t b = FLOOR; b <= FINITE; b++)
         wrong += ceil_exp(float_of(b) / 448.0f) != ceil_exp(float_of(b) * inverse);
     return wrong;
@@ -68,8 +67,7 @@ static long cast_exp_log2f_of_bf16(void)
 static long cast_no_saturation(void)
 {
     long wrong = 0;
-    for (uint32_t b = FLOOR; b <= FINITE;
-         b += b < 0x39800000u || b >> 23 == 0x43e00000u >> 23 || b >= 0x7f000000u ? 1 : 4099) {
+    for (uint32_t b = FLOOR; b <= FINITE; b += b < 0x39800000u || b >> 23 == 0x43e00000u >> 23 || b >= 0x7f000000u ? 1 : 4099) {
         const float a = float_of(b);
         wrong += a * plain_pow2(-plain_ceil_exp(a / 448.0f, MUT_none)) > 448.0f;
         wrong += a * (448.0f / a) >= 464.0f;
@@ -85,10 +83,10 @@ static long cast_product_subnormal(void)
     for (int e = -22; e <= 120; e++)
         for (uint32_t b = 1; b < 0x7f800000; b += 65537) {
             const double real = ldexp((double) plain_float(b), -e);
-            if (real >= ldexp(1, -126)) break;
+            if (real >= ldexp(1, -126))
+                break;
             const float x = plain_float(b), f32 = x * plain_pow2(-e);
-            wrong +=
-                plain_e4m3(f32, MUT_none) != 0 || plain_e4m3(-f32, MUT_none) != 0x80 || real >= ldexp(1, -10);
+            wrong += plain_e4m3(f32, MUT_none) != 0 || plain_e4m3(-f32, MUT_none) != 0x80 || real >= ldexp(1, -10);
         }
     return wrong;
 }
@@ -112,8 +110,7 @@ static long rms_out_ties_away(void)
 {
     long wrong = 0;
     for (uint32_t code = 0x80; code < 0x7f7f; code++) {
-        const double v =
-            ((double) plain_from_bf16((uint16_t) code) + plain_from_bf16((uint16_t) (code + 1))) / 2;
+        const double v = ((double) plain_from_bf16((uint16_t) code) + plain_from_bf16((uint16_t) (code + 1))) / 2;
         const struct iv y = iv_widen(iv_pt(v), ldexp(REF_RMSNORM_K, -24) * v);
         wrong += judge(LC_BF16, y, code) == UNEXPLAINED || judge(LC_BF16, y, code + 1) == UNEXPLAINED;
     }
@@ -124,7 +121,8 @@ static long rms_out_ties_away(void)
 static long rms_out_saturates(void)
 {
     uint32_t b = 0x7f000000;
-    while (plain_bf16(plain_float(b), PLAIN_RN) != 0x7f80) b++;
+    while (plain_bf16(plain_float(b), PLAIN_RN) != 0x7f80)
+        b++;
     return plain_float(b) >= ldexpf(1, 127) ? 0 : 1;
 }
 

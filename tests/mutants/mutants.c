@@ -6,10 +6,10 @@
 static const struct plain_knobs usual;
 
 /* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
-#define M(id, op, ...)                                                                                         \
-    static int run_##id(const struct lc_call *call)                                                            \
-    {                                                                                                          \
-        return plain_##op(call, &usual, MUT_##id);                                                             \
+#define M(id, op, ...)                                                                                                           \
+    static int run_##id(const struct lc_call *call)                                                                              \
+    {                                                                                                                            \
+        return plain_##op(call, &usual, MUT_##id);                                                                               \
     }
 #include "table.h"
 

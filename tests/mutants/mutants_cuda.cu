@@ -12,7 +12,8 @@ extern "C" {
 #include "../../ref/args.h"
 }
 
-namespace {
+namespace
+{
 
 enum mutant {
     MUT_none,
@@ -42,27 +43,27 @@ struct job {
 
 __device__ float from_bf16(uint16_t code)
 {
-    return __uint_as_float((uint32_t)code << 16);
+    return __uint_as_float((uint32_t) code << 16);
 }
 
 __device__ uint16_t to_bf16(float v, bool truncate) /* FMT-1 */
 {
     const uint32_t b = __float_as_uint(v);
     if (isnan(v))
-        return (uint16_t)(b >> 16 | 0x40);
-    return (uint16_t)((truncate ? b : b + 0x7fff + (b >> 16 & 1)) >> 16);
+        return (uint16_t) (b >> 16 | 0x40);
+    return (uint16_t) ((truncate ? b : b + 0x7fff + (b >> 16 & 1)) >> 16);
 }
 
 __device__ uint8_t to_e4m3(float v) /* FMT-2 */
 {
     const uint32_t sign = __float_as_uint(v) >> 24 & 0x80, b = __float_as_uint(v) & 0x7fffffff;
     if (isnan(v))
-        return (uint8_t)(sign | 0x7f);
+        return (uint8_t) (sign | 0x7f);
     if (b >= 0x43e00000)
-        return (uint8_t)(sign | 0x7e);
+        return (uint8_t) (sign | 0x7e);
     if (b < 0x3c800000) /* below 2^-6: steps of 2^-9 */
-        return (uint8_t)(sign | (__float_as_uint(__fadd_rn(__uint_as_float(b), 16384.0f)) - 0x46800000));
-    return (uint8_t)(sign | (((b + 0x7ffff + (b >> 20 & 1)) >> 20) - (120 << 3)));
+        return (uint8_t) (sign | (__float_as_uint(__fadd_rn(__uint_as_float(b), 16384.0f)) - 0x46800000));
+    return (uint8_t) (sign | (((b + 0x7ffff + (b >> 20 & 1)) >> 20) - (120 << 3)));
 }
 
 /* ---- addresses ---- */
@@ -72,7 +73,7 @@ template <typename T> __device__ T *row_of(const struct view &v, int64_t b, int6
     int64_t at = b * v.batch + i * v.row;
     if (mut == MUT_cu_rms_offset_24)
         at &= 0xffffff;
-    return (T *)v.base + at;
+    return (T *) v.base + at;
 }
 
 __device__ int64_t sf_at(const struct job &j, int64_t b, int64_t i, int64_t g) /* SF-1..SF-3 */
@@ -93,7 +94,8 @@ __device__ void cast_group(const struct job &j, const float *v, uint8_t *codes, 
 {
     const int64_t begin = g * j.s.group, end = begin + j.s.group < j.d ? begin + j.s.group : j.d;
     float amax = 1e-4f;
-    for (int64_t c = begin; c < end; c++) amax = fabsf(v[c]) > amax ? fabsf(v[c]) : amax;
+    for (int64_t c = begin; c < end; c++)
+        amax = fabsf(v[c]) > amax ? fabsf(v[c]) : amax;
     float largest = 448.0f;
     if (j.mut == MUT_cu_cast_max_224)
         largest = 224.0f;
@@ -106,12 +108,13 @@ __device__ void cast_group(const struct job &j, const float *v, uint8_t *codes, 
         sf = __uint_as_float(byte << 23);
         times = __uint_as_float((254 - byte) << 23);
     }
-    for (int64_t c = begin; c < end; c++) codes[c] = to_e4m3(__fmul_rn(v[c], times));
-    uint8_t *const at = (uint8_t *)j.sf + sf_at(j, b, i, g);
+    for (int64_t c = begin; c < end; c++)
+        codes[c] = to_e4m3(__fmul_rn(v[c], times));
+    uint8_t *const at = (uint8_t *) j.sf + sf_at(j, b, i, g);
     if (j.s.packed)
-        *at = (uint8_t)byte;
+        *at = (uint8_t) byte;
     else
-        *(float *)at = sf;
+        *(float *) at = sf;
 }
 
 /* ---- RMS-1..7 ---- */
@@ -124,7 +127,7 @@ __device__ float r_at(const uint16_t *x, const uint16_t *res, int64_t c)
 __device__ float row_sum(const struct job &j, const uint16_t *x, const uint16_t *res)
 {
     __shared__ float partial[WARPS];
-    const int tid = (int)threadIdx.x, warp = tid / 32;
+    const int tid = (int) threadIdx.x, warp = tid / 32;
     int64_t n = j.d;
     if (j.mut == MUT_cu_rms_sum_drops_last)
         n--;
@@ -140,7 +143,8 @@ __device__ float row_sum(const struct job &j, const uint16_t *x, const uint16_t 
             r = isnan(r) ? 0 : r;
         sum = __fadd_rn(sum, __fmul_rn(r, r));
     }
-    for (int step = 16; step > 0; step /= 2) sum = __fadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, step));
+    for (int step = 16; step > 0; step /= 2)
+        sum = __fadd_rn(sum, __shfl_xor_sync(0xffffffffu, sum, step));
     if (j.mut == MUT_cu_rms_no_barrier && warp > 0)
         __nanosleep(50000); /* the slow warps that the missing barrier needs */
     if (tid % 32 == 0)
@@ -155,12 +159,12 @@ __device__ float row_sum(const struct job &j, const uint16_t *x, const uint16_t 
 __global__ void rows_kernel(const struct job j)
 {
     __shared__ float v[MOST];
-    const int64_t b = (int64_t)blockIdx.x / j.m, i = (int64_t)blockIdx.x % j.m;
+    const int64_t b = (int64_t) blockIdx.x / j.m, i = (int64_t) blockIdx.x % j.m;
     const uint16_t *const x = row_of<uint16_t>(j.x, b, i, j.mut);
     const uint16_t *const res = j.res.base ? row_of<uint16_t>(j.res, b, i, j.mut) : nullptr;
     float rstd = 1;
     if (j.norm) {
-        const float s = __fdiv_rn(row_sum(j, x, res), (float)j.d);
+        const float s = __fdiv_rn(row_sum(j, x, res), (float) j.d);
         rstd = __frsqrt_rn(__fadd_rn(s, j.eps)); /* RMS-4 */
         if (j.mut == MUT_cu_rms_eps_outside)
             rstd = __fdiv_rn(1.0f, __fadd_rn(__fsqrt_rn(s), j.eps));
@@ -174,7 +178,7 @@ __global__ void rows_kernel(const struct job j)
             v[c] = r;
             continue;
         }
-        const float w = j.w_f32 ? ((const float *)j.w)[c] : from_bf16(((const uint16_t *)j.w)[c]);
+        const float w = j.w_f32 ? ((const float *) j.w)[c] : from_bf16(((const uint16_t *) j.w)[c]);
         float n = __fmul_rn(r, rstd);
         if (j.mut == MUT_cu_rms_bf16_before_weight)
             n = from_bf16(to_bf16(n, false));
@@ -198,15 +202,14 @@ __global__ void rows_kernel(const struct job j)
     for (int64_t g = threadIdx.x; g < j.s.groups; g += THREADS)
         cast_group(j, v, row_of<uint8_t>(j.out, b, i, j.mut), b, i, g);
     if (j.mut == MUT_cu_cast_pad_spills && j.s.col && blockIdx.x == 0 && threadIdx.x == 0)
-        *(uint32_t *)((uint8_t *)j.sf +
-                      j.batch * (j.s.packed ? j.s.groups / 4 : j.s.groups) * ((j.m + 3) / 4 * 4) * 4) = 0;
+        *(uint32_t *) ((uint8_t *) j.sf + j.batch * (j.s.packed ? j.s.groups / 4 : j.s.groups) * ((j.m + 3) / 4 * 4) * 4) = 0;
 }
 
 /* ---- the host's side ---- */
 
 struct view view_of(const struct lc_tensor *t)
 {
-    struct view v = {nullptr, 0, 0};
+    struct view v = { nullptr, 0, 0 };
     if (t == nullptr)
         return v;
     v.base = t->data;
@@ -222,7 +225,7 @@ int launch(const struct lc_call *call, const struct job &j)
         return LC_OK; /* RMS-9, CAST-10 */
     if (rows > 0x7fffffff || j.d > MOST)
         return LC_UNSUPPORTED;
-    rows_kernel<<<(unsigned)rows, THREADS, 0, (cudaStream_t)call->stream>>>(j);
+    rows_kernel<<<(unsigned) rows, THREADS, 0, (cudaStream_t) call->stream>>>(j);
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess && rows == 0)
         abort(); /* a launch of no blocks is an error */
@@ -242,7 +245,7 @@ int run_cast(const struct lc_call *call, mutant mut)
         return LC_UNSUPPORTED;
     struct job j = {};
     j.x = view_of(a.t[CAST_X]);
-    j.out = {a.t[CAST_OUT]->data, a.d, a.m * a.d};
+    j.out = { a.t[CAST_OUT]->data, a.d, a.m * a.d };
     j.sf = a.t[CAST_SF]->data;
     j.s = a.sf;
     j.batch = a.batch, j.m = a.m, j.d = a.d;
@@ -275,17 +278,17 @@ int run_rmsnorm(const struct lc_call *call, mutant mut)
         j.s = a.sf;
     }
     j.batch = a.batch, j.m = a.m, j.d = a.d;
-    j.eps = (float)a.eps, j.scale = (float)a.out_scale;
+    j.eps = (float) a.eps, j.scale = (float) a.out_scale;
     j.norm = true, j.cast = a.cast;
     j.mut = mut;
     return launch(call, j);
 }
 
 /* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
-#define MC(id, op, ...)                                                                                        \
-    int run_##id(const struct lc_call *call)                                                                   \
-    {                                                                                                          \
-        return run_##op(call, MUT_##id);                                                                       \
+#define MC(id, op, ...)                                                                                                          \
+    int run_##id(const struct lc_call *call)                                                                                     \
+    {                                                                                                                            \
+        return run_##op(call, MUT_##id);                                                                                         \
     }
 #include "table.h"
 
@@ -300,14 +303,14 @@ int rmsnorm_none(const struct lc_call *call)
 }
 
 const struct lc_kernel kernels[] = {
-    {"cast", "none", nullptr, 1, 0, cast_none, nullptr},
-    {"rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr},
-#define MC(id, op, ...) {#op, #id, nullptr, 1, 0, run_##id, nullptr},
+    { "cast", "none", nullptr, 1, 0, cast_none, nullptr },
+    { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
+#define MC(id, op, ...) { #op, #id, nullptr, 1, 0, run_##id, nullptr },
 #include "table.h"
-    {nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr},
+    { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },
 };
 
-const struct lc_plugin plugin = {LC_ABI, sizeof(struct lc_call), "mutants-cuda", kernels};
+const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "mutants-cuda", kernels };
 
 } // namespace
 

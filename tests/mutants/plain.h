@@ -19,19 +19,19 @@ enum mutant {
 
 /* What a conforming kernel may choose. All zero: nominal orders, a pairwise sum. */
 struct plain_knobs {
-    double s_end; /* RMS-3: s this many times its admissible error above the exact one (-1..1 conforms) */
-    double rstd_end; /* RMS-4: rstd this many times 2^-22 above the real root (-1..1 conforms) */
-    int order; /* RMS-5: 0..PLAIN_ORDERS-1, which products are formed first */
-    int lanes; /* RMS-3: a power of two; strided partial sums joined by a tree. 0: one lane */
-    bool fma; /* RMS-3: a square is added unrounded */
-    bool mean_times; /* RMS-3: the mean as sum * fl(1/d) */
-    bool by_m; /* DET-2, beyond: 1024 lanes below 4 rows, one lane above (R22) */
-    bool sf_times; /* CAST-3: amax * fl(1/448), with round_sf only */
+    double s_end;         /* RMS-3: s this many times its admissible error above the exact one (-1..1 conforms) */
+    double rstd_end;      /* RMS-4: rstd this many times 2^-22 above the real root (-1..1 conforms) */
+    int order;            /* RMS-5: 0..PLAIN_ORDERS-1, which products are formed first */
+    int lanes;            /* RMS-3: a power of two; strided partial sums joined by a tree. 0: one lane */
+    bool fma;             /* RMS-3: a square is added unrounded */
+    bool mean_times;      /* RMS-3: the mean as sum * fl(1/d) */
+    bool by_m;            /* DET-2, beyond: 1024 lanes below 4 rows, one lane above (R22) */
+    bool sf_times;        /* CAST-3: amax * fl(1/448), with round_sf only */
     bool sf_times_always; /* the same without round_sf (beyond) */
-    bool sf_log2f; /* CAST-4: ceilf(log2f(sf)), with BF16-fed casts and round_sf only */
+    bool sf_log2f;        /* CAST-4: ceilf(log2f(sf)), with BF16-fed casts and round_sf only */
     bool sf_log2f_always; /* the same with F32 input (beyond) */
-    int pad; /* SF-3: 0 leaves padding rows alone, 1 fills them, 2 as many words again behind (beyond) */
-    int nan; /* CAST-7, FMT-1: 0 usual; 1 negative NaN, odd payload; 2 what is unspecified is all ones; 3 so is
+    int pad;              /* SF-3: 0 leaves padding rows alone, 1 fills them, 2 as many words again behind (beyond) */
+    int nan;              /* CAST-7, FMT-1: 0 usual; 1 negative NaN, odd payload; 2 what is unspecified is all ones; 3 so is
                 the group after it (beyond) */
 };
 enum { PLAIN_ORDERS = 15 };
@@ -45,10 +45,10 @@ uint32_t plain_bits(float v);
 float plain_float(uint32_t bits);
 float plain_from_bf16(uint16_t code);
 uint16_t plain_bf16(float v, enum plain_rounding how); /* FMT-1 */
-float plain_round(float v, int significant); /* RN to so many significant bits, 2..24 */
-uint8_t plain_e4m3(float v, enum mutant mut); /* FMT-2 */
-int plain_ceil_exp(float sf, enum mutant mut); /* CAST-4 */
-float plain_pow2(int e); /* 2^e, -126..127; 0 below, Inf above */
+float plain_round(float v, int significant);           /* RN to so many significant bits, 2..24 */
+uint8_t plain_e4m3(float v, enum mutant mut);          /* FMT-2 */
+int plain_ceil_exp(float sf, enum mutant mut);         /* CAST-4 */
+float plain_pow2(int e);                               /* 2^e, -126..127; 0 below, Inf above */
 
 /* ---- operands ---- */
 /* Offset of a row, in elements. */
@@ -66,8 +66,8 @@ struct plain_row {
     int64_t batch, m, d, row;
     float (*at)(const void *from, int64_t i); /* element i of the cast's input */
     const void *from;
-    float post; /* 1; a factor behind the scale is wrong (RMS-5) */
-    bool bf16; /* the input's values are BF16 */
+    float post;   /* 1; a factor behind the scale is wrong (RMS-5) */
+    bool bf16;    /* the input's values are BF16 */
     bool strided; /* the input's rows have gaps */
     uint8_t *out;
     const struct lc_tensor *sf, *extra_sf;

@@ -12,17 +12,26 @@ static float amax_of(const struct plain_row *r, int64_t g)
     const int64_t begin = g * r->s->group;
     int64_t end = begin + r->s->group < r->d ? begin + r->s->group : r->d;
     float amax = 0;
-    if (mut == MUT_cast_amax_drops_last) end--;
-    if (mut == MUT_cast_amax_first_32 && end > begin + 32) end = begin + 32;
-    if (mut == MUT_cast_amax_first_1024 && end > begin + 1024) end = begin + 1024;
-    if (mut == MUT_cast_amax_short_group && end - begin < r->s->group) end = begin;
-    if (mut == MUT_cast_amax_reads_gap) end = begin + r->s->group;
-    if (mut == MUT_cast_amax_reads_sf) amax = plain_sf_load(r, g); /* running maximum never initialised */
+    if (mut == MUT_cast_amax_drops_last)
+        end--;
+    if (mut == MUT_cast_amax_first_32 && end > begin + 32)
+        end = begin + 32;
+    if (mut == MUT_cast_amax_first_1024 && end > begin + 1024)
+        end = begin + 1024;
+    if (mut == MUT_cast_amax_short_group && end - begin < r->s->group)
+        end = begin;
+    if (mut == MUT_cast_amax_reads_gap)
+        end = begin + r->s->group;
+    if (mut == MUT_cast_amax_reads_sf)
+        amax = plain_sf_load(r, g); /* running maximum never initialised */
     for (int64_t i = begin; i < end; i++) {
         float v = fabsf(r->at(r->from, i));
-        if (mut == MUT_cast_amax_signed) v = r->at(r->from, i);
-        if (mut == MUT_cast_amax_bf16) v = plain_from_bf16(plain_bf16(v, PLAIN_RN));
-        if (v > amax) amax = v;
+        if (mut == MUT_cast_amax_signed)
+            v = r->at(r->from, i);
+        if (mut == MUT_cast_amax_bf16)
+            v = plain_from_bf16(plain_bf16(v, PLAIN_RN));
+        if (v > amax)
+            amax = v;
     }
     return amax;
 }
@@ -37,36 +46,55 @@ static struct scale scale_of(const struct plain_row *r, const float amax)
 {
     const enum mutant mut = r->mut;
     float lowest = 1e-4f, largest = 448.0f;
-    if (mut == MUT_cast_no_floor || mut == MUT_cast_floors_scale) lowest = 0;
-    if (mut == MUT_cast_floor_1e10) lowest = 1e-10f;
-    if (mut == MUT_cast_floor_strided && r->strided) lowest = 1e-10f;
-    if (mut == MUT_cast_zero_is_one && amax == 0) lowest = 1;
-    if (mut == MUT_cast_max_224) largest = 224.0f;
-    if (mut == MUT_cast_max_240) largest = 240.0f;
+    if (mut == MUT_cast_no_floor || mut == MUT_cast_floors_scale)
+        lowest = 0;
+    if (mut == MUT_cast_floor_1e10)
+        lowest = 1e-10f;
+    if (mut == MUT_cast_floor_strided && r->strided)
+        lowest = 1e-10f;
+    if (mut == MUT_cast_zero_is_one && amax == 0)
+        lowest = 1;
+    if (mut == MUT_cast_max_224)
+        largest = 224.0f;
+    if (mut == MUT_cast_max_240)
+        largest = 240.0f;
     float a = amax > lowest ? amax : lowest;
-    if (mut == MUT_cast_adds_eps) a = amax + lowest;
+    if (mut == MUT_cast_adds_eps)
+        a = amax + lowest;
     struct scale s = { .sf = a / largest }; /* fl(amax / 448) */
-    if (mut == MUT_cast_sf_times_rounded) s.sf = a * (1 / largest);
-    if (mut == MUT_cast_sf_truncate && (double) s.sf * largest > a) s.sf = nextafterf(s.sf, 0);
-    if (mut == MUT_cast_sf_bf16) s.sf = plain_from_bf16(plain_bf16(s.sf, PLAIN_RN));
-    if (mut == MUT_cast_floors_scale && s.sf < 1e-4f) s.sf = 1e-4f;
-    if ((r->k->sf_times && r->s->round) || r->k->sf_times_always) s.sf = a * (1 / largest);
+    if (mut == MUT_cast_sf_times_rounded)
+        s.sf = a * (1 / largest);
+    if (mut == MUT_cast_sf_truncate && (double) s.sf * largest > a)
+        s.sf = nextafterf(s.sf, 0);
+    if (mut == MUT_cast_sf_bf16)
+        s.sf = plain_from_bf16(plain_bf16(s.sf, PLAIN_RN));
+    if (mut == MUT_cast_floors_scale && s.sf < 1e-4f)
+        s.sf = 1e-4f;
+    if ((r->k->sf_times && r->s->round) || r->k->sf_times_always)
+        s.sf = a * (1 / largest);
     bool round = r->s->round;
-    if (mut == MUT_sf_round_forgotten || mut == MUT_rms_round_forgotten) round = r->s->packed;
-    if (mut == MUT_sf_round_forced) round = true;
+    if (mut == MUT_sf_round_forgotten || mut == MUT_rms_round_forgotten)
+        round = r->s->packed;
+    if (mut == MUT_sf_round_forced)
+        round = true;
     if (round) {
         s.e = plain_ceil_exp(s.sf, mut);
         if (((r->k->sf_log2f && r->bf16) || r->k->sf_log2f_always) && isfinite(s.sf))
             s.e = (int) ceilf(log2f(s.sf));
         s.times = plain_pow2(-s.e);
-        if (mut == MUT_cast_inverse_half && s.e < -15) s.times = INFINITY; /* Q27: 2^16 is no f16 */
-        if (mut == MUT_cast_pack_drops_mantissa) s.times = 1 / s.sf; /* Q06: only the stored scale loses it */
+        if (mut == MUT_cast_inverse_half && s.e < -15)
+            s.times = INFINITY; /* Q27: 2^16 is no f16 */
+        if (mut == MUT_cast_pack_drops_mantissa)
+            s.times = 1 / s.sf; /* Q06: only the stored scale loses it */
         s.sf = plain_pow2(s.e);
     } else {
         s.times = 448.0f / a; /* fl(448 / amax) */
-        if (mut == MUT_cast_inverse_of_sf) s.times = 1 / s.sf;
-        if (mut == MUT_cast_inverse_two_roundings) s.times = 448.0f * (1 / a);
-        if (mut == MUT_cast_inverse_not_floored) s.times = 448.0f / amax;
+        if (mut == MUT_cast_inverse_of_sf)
+            s.times = 1 / s.sf;
+        if (mut == MUT_cast_inverse_two_roundings)
+            s.times = 448.0f * (1 / a);
+        if (mut == MUT_cast_inverse_not_floored)
+            s.times = 448.0f / amax;
     }
     return s;
 }
@@ -75,8 +103,10 @@ static struct scale scale_of(const struct plain_row *r, const float amax)
 static float to_odd(double v)
 {
     float q = (float) v;
-    if (q == v || !isfinite(v)) return q;
-    if (fabs((double) q) > fabs(v)) q = nextafterf(q, 0);
+    if (q == v || !isfinite(v))
+        return q;
+    if (fabs((double) q) > fabs(v))
+        q = nextafterf(q, 0);
     return plain_float(plain_bits(q) | 1);
 }
 
@@ -88,10 +118,14 @@ static uint8_t code_of(const struct plain_row *r, const struct scale s, float v)
         v = plain_from_bf16(plain_bf16(v, PLAIN_RN));
     float q = v * s.times * r->post; /* fl(x * fl(448 / amax)), or exact */
     const double exact = (double) v * s.times;
-    if (mut == MUT_cast_divides && !r->s->round) q = v / s.sf;
-    if (mut == MUT_cast_product_truncate && fabs((double) q) > fabs(exact)) q = nextafterf(q, 0);
-    if (mut == MUT_cast_product_unrounded) q = to_odd(exact);
-    if (mut == MUT_cast_product_bf16) q = plain_from_bf16(plain_bf16(q, PLAIN_RN)); /* Q15 */
+    if (mut == MUT_cast_divides && !r->s->round)
+        q = v / s.sf;
+    if (mut == MUT_cast_product_truncate && fabs((double) q) > fabs(exact))
+        q = nextafterf(q, 0);
+    if (mut == MUT_cast_product_unrounded)
+        q = to_odd(exact);
+    if (mut == MUT_cast_product_bf16)
+        q = plain_from_bf16(plain_bf16(q, PLAIN_RN)); /* Q15 */
     return plain_e4m3(q, mut);
 }
 
@@ -109,17 +143,21 @@ void plain_cast_row(const struct plain_row *r)
         for (int64_t i = begin; i < end; i++) {
             float v = r->at(r->from, i);
             has_nan |= v != v;
-            if (mut == MUT_cast_zero_unsigned && amax == 0) v = 0;
+            if (mut == MUT_cast_zero_unsigned && amax == 0)
+                v = 0;
             r->out[i] = code_of(r, s, v);
         }
         const bool is_free = has_nan || isinf(amax);
         for (int64_t i = begin; i < end; i++) {
             const bool nan = r->at(r->from, i) != r->at(r->from, i);
-            if (nan && r->k->nan == 1) r->out[i] ^= 0x80; /* either sign is a NaN (FMT-2) */
-            if (r->k->nan > 1 && (is_free || (r->k->nan > 2 && free_before))) r->out[i] = 0xff;
+            if (nan && r->k->nan == 1)
+                r->out[i] ^= 0x80; /* either sign is a NaN (FMT-2) */
+            if (r->k->nan > 1 && (is_free || (r->k->nan > 2 && free_before)))
+                r->out[i] = 0xff;
         }
         int e = r->k->nan > 1 && is_free ? 128 : s.e;
-        if (mut == MUT_cast_nan_leaks && nan_before) e = 128;
+        if (mut == MUT_cast_nan_leaks && nan_before)
+            e = 128;
         plain_sf_store(r, g, e == 128 ? NAN : s.sf, e);
         free_before = is_free, nan_before |= has_nan;
     }
@@ -142,7 +180,8 @@ int plain_cast(const struct lc_call *call, const struct plain_knobs *k, enum mut
 {
     union op_args args;
     const int status = ref_cast_check(call, &args);
-    if (status != LC_OK) return plain_refuse(call, status, mut);
+    if (status != LC_OK)
+        return plain_refuse(call, status, mut);
     const struct cast_args *const a = &args.cast;
     const struct lc_tensor *const x = a->t[CAST_X], *const out = a->t[CAST_OUT];
     const int64_t rows = a->batch * a->m;
@@ -160,16 +199,21 @@ int plain_cast(const struct lc_call *call, const struct plain_knobs *k, enum mut
                            .sf = a->t[CAST_SF],
                            .extra_sf = a->t[CAST_EXTRA_SF] };
     r.strided = x->rank > 1 && x->stride[x->rank - 2] != a->d;
-    if (mut == MUT_cast_no_rows && rows == 0) abort(); /* a launch of no blocks is an error */
+    if (mut == MUT_cast_no_rows && rows == 0)
+        abort(); /* a launch of no blocks is an error */
     for (r.row = 0; r.row < rows; r.row++) {
-        if (mut == MUT_cast_last_row_unwritten && r.row == rows - 1) break;
+        if (mut == MUT_cast_last_row_unwritten && r.row == rows - 1)
+            break;
         in.at = plain_row(x, a->m, r.row, mut);
-        if (mut == MUT_cast_x_dense) in.at = r.row * a->d;
+        if (mut == MUT_cast_x_dense)
+            in.at = r.row * a->d;
         r.out = (uint8_t *) out->data + r.row * a->d;
         plain_cast_row(&r);
         if (mut == MUT_cast_stray_row_end)
-            for (int64_t i = a->d; i % 8; i++) r.out[i] = 0; /* a whole vector for the tail */
-        if (mut == MUT_cast_stray_before && r.row == 0) r.out[-1] = 0;
+            for (int64_t i = a->d; i % 8; i++)
+                r.out[i] = 0; /* a whole vector for the tail */
+        if (mut == MUT_cast_stray_before && r.row == 0)
+            r.out[-1] = 0;
         if (mut == MUT_cast_writes_x && x->dtype == LC_BF16)
             ((uint16_t *) x->data)[in.at] ^= 0x8000; /* scratch in place */
     }

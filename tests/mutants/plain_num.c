@@ -31,16 +31,20 @@ float plain_from_bf16(uint16_t code)
 uint16_t plain_bf16(float v, enum plain_rounding how)
 {
     const uint32_t b = plain_bits(v);
-    if (v != v) return (uint16_t) (b >> 16 | 0x40);
-    if (how == PLAIN_TRUNCATE) return (uint16_t) (b >> 16);
-    if (how == PLAIN_AWAY) return (uint16_t) ((b + 0x8000) >> 16);
+    if (v != v)
+        return (uint16_t) (b >> 16 | 0x40);
+    if (how == PLAIN_TRUNCATE)
+        return (uint16_t) (b >> 16);
+    if (how == PLAIN_AWAY)
+        return (uint16_t) ((b + 0x8000) >> 16);
     return (uint16_t) ((b + 0x7fff + (b >> 16 & 1)) >> 16);
 }
 
 float plain_round(float v, int significant)
 {
     const int drop = 24 - significant;
-    if (drop <= 0 || v != v) return v;
+    if (drop <= 0 || v != v)
+        return v;
     const uint32_t b = plain_bits(v), half = 1u << (drop - 1);
     return plain_float((b + half - 1 + (b >> drop & 1)) >> drop << drop);
 }
@@ -51,24 +55,35 @@ uint8_t plain_e4m3(float v, enum mutant mut)
     const uint32_t sign = plain_bits(v) >> 24 & 0x80, b = plain_bits(v) & 0x7fffffff;
     uint32_t code;
     if (v != v) {
-        if (mut == MUT_cast_nan_zero) return (uint8_t) sign;
-        if (mut == MUT_cast_nan_saturates) return (uint8_t) (sign | 0x7e);
+        if (mut == MUT_cast_nan_zero)
+            return (uint8_t) sign;
+        if (mut == MUT_cast_nan_saturates)
+            return (uint8_t) (sign | 0x7e);
         return (uint8_t) (sign | 0x7f);
     }
-    if (b >= 0x43e00000) return (uint8_t) (sign | 0x7e); /* 448 and above, Inf too */
-    if (mut == MUT_cast_saturates_early && b >= 0x43800000) return (uint8_t) (sign | 0x7e);
+    if (b >= 0x43e00000)
+        return (uint8_t) (sign | 0x7e); /* 448 and above, Inf too */
+    if (mut == MUT_cast_saturates_early && b >= 0x43800000)
+        return (uint8_t) (sign | 0x7e);
     if (b < 0x3c800000) { /* below 2^-6: steps of 2^-9 */
         code = plain_bits(plain_float(b) + 16384.0f) - plain_bits(16384.0f);
-        if (mut == MUT_cast_subnormal_flush) code = 0;
-        if (mut == MUT_cast_subnormal_formula && code < 8) code = b >> 20 & 7;
-        if (mut == MUT_cast_underflow_sign && code == 0) return 0;
+        if (mut == MUT_cast_subnormal_flush)
+            code = 0;
+        if (mut == MUT_cast_subnormal_formula && code < 8)
+            code = b >> 20 & 7;
+        if (mut == MUT_cast_underflow_sign && code == 0)
+            return 0;
         return (uint8_t) (sign | code);
     }
     uint32_t r = b + 0x7ffff + (b >> 20 & 1);
-    if (mut == MUT_cast_code_truncate) r = b;
-    if (mut == MUT_cast_code_ties_away) r = b + 0x80000;
-    if (mut == MUT_cast_code_ties_zero) r = b + 0x7ffff;
-    if (mut == MUT_cast_carry_lost && (r ^ b) >> 23) r = b & 0xff800000; /* 126.24 becomes 64 */
+    if (mut == MUT_cast_code_truncate)
+        r = b;
+    if (mut == MUT_cast_code_ties_away)
+        r = b + 0x80000;
+    if (mut == MUT_cast_code_ties_zero)
+        r = b + 0x7ffff;
+    if (mut == MUT_cast_carry_lost && (r ^ b) >> 23)
+        r = b & 0xff800000; /* 126.24 becomes 64 */
     code = (r >> 20) - (120 << 3);
     return (uint8_t) (sign | (code > 0x7e ? 0x7e : code));
 }
@@ -78,11 +93,16 @@ int plain_ceil_exp(float sf, enum mutant mut)
 {
     const uint32_t b = plain_bits(sf);
     const int e = (int) (b >> 23) - 127;
-    if (mut == MUT_cast_exp_floor || mut == MUT_cast_pack_drops_mantissa) return e;
-    if (mut == MUT_cast_exp_nearest) return e + (int) (b >> 22 & 1);
-    if (mut == MUT_cast_exp_always_up) return e + 1;
-    if (mut == MUT_cast_exp_log2f) return (int) ceilf(log2f(sf));
-    if (mut == MUT_cast_exp_low_bits) return e + ((b & 0x7fff00) != 0);
+    if (mut == MUT_cast_exp_floor || mut == MUT_cast_pack_drops_mantissa)
+        return e;
+    if (mut == MUT_cast_exp_nearest)
+        return e + (int) (b >> 22 & 1);
+    if (mut == MUT_cast_exp_always_up)
+        return e + 1;
+    if (mut == MUT_cast_exp_log2f)
+        return (int) ceilf(log2f(sf));
+    if (mut == MUT_cast_exp_low_bits)
+        return e + ((b & 0x7fff00) != 0);
     return e + ((b & 0x7fffff) != 0);
 }
 
@@ -94,17 +114,19 @@ float plain_pow2(int e)
 bool plain_one_of(enum mutant mut, const enum mutant *list, int n)
 {
     bool any = false;
-    for (int i = 0; i < n; i++) any |= mut == list[i];
+    for (int i = 0; i < n; i++)
+        any |= mut == list[i];
     return any;
 }
 
 /* RMS-8, CAST-10: rows of a (B, M, d), (M, d) or (d) view, each operand with its own strides. */
 int64_t plain_row(const struct lc_tensor *t, int64_t m, int64_t row, enum mutant mut)
 {
-    const int64_t step = t->rank > 1 ? t->stride[t->rank - 2] : 0, b = m > 0 ? row / m : 0,
-                  i = m > 0 ? row % m : 0;
-    if (mut == MUT_rms_batch_flat || mut == MUT_cast_batch_flat) return row * step;
-    if (mut == MUT_rms_offset_24 || mut == MUT_cast_offset_24) return row * step & 0xffffff;
+    const int64_t step = t->rank > 1 ? t->stride[t->rank - 2] : 0, b = m > 0 ? row / m : 0, i = m > 0 ? row % m : 0;
+    if (mut == MUT_rms_batch_flat || mut == MUT_cast_batch_flat)
+        return row * step;
+    if (mut == MUT_rms_offset_24 || mut == MUT_cast_offset_24)
+        return row * step & 0xffffff;
     return (t->rank > 2 ? b * t->stride[0] : 0) + i * step;
 }
 
@@ -113,27 +135,42 @@ static bool cites(const struct lc_call *call, const char *clause)
 {
     const size_t n = strlen(clause);
     for (const char *p = call->msg ? call->msg : ""; (p = strstr(p, clause)) != NULL; p += n)
-        if (!isdigit((unsigned char) p[n])) return true;
+        if (!isdigit((unsigned char) p[n]))
+            return true;
     return false;
 }
 
 int plain_refuse(const struct lc_call *call, int status, enum mutant mut)
 {
     const struct lc_tensor *const out = arg_tensor(call, "out");
-    if (mut == MUT_rms_accepts_overlap && cites(call, "RMS-2")) return LC_OK;
-    if (mut == MUT_rms_accepts_dtype && cites(call, "RMS-7")) return LC_OK;
-    if (mut == MUT_rms_accepts_stride && cites(call, "RMS-8")) return LC_OK;
-    if (mut == MUT_rms_accepts_domain && cites(call, "RMS-12")) return LC_OK;
-    if (mut == MUT_rms_accepts_layout && cites(call, "SF-0")) return LC_OK;
-    if (mut == MUT_cast_accepts_overlap && cites(call, "DET-4")) return LC_OK;
-    if (mut == MUT_cast_accepts_group && cites(call, "CAST-10")) return LC_OK;
-    if (mut == MUT_cast_accepts_layout && cites(call, "SF-0")) return LC_OK;
-    if (mut == MUT_cast_accepts_ragged_word && (cites(call, "SF-2") || cites(call, "SF-3"))) return LC_OK;
-    if (mut == MUT_cast_accepts_few_rows && cites(call, "SF-4")) return LC_OK;
-    if (mut == MUT_rms_accepts_all || mut == MUT_cast_accepts_all) return LC_OK;
-    if (mut == MUT_rms_refuses_silently && call->msg_size > 0) call->msg[0] = 0;
-    if (mut == MUT_cast_refuses_vaguely) snprintf(call->msg, call->msg_size, "invalid argument");
+    if (mut == MUT_rms_accepts_overlap && cites(call, "RMS-2"))
+        return LC_OK;
+    if (mut == MUT_rms_accepts_dtype && cites(call, "RMS-7"))
+        return LC_OK;
+    if (mut == MUT_rms_accepts_stride && cites(call, "RMS-8"))
+        return LC_OK;
+    if (mut == MUT_rms_accepts_domain && cites(call, "RMS-12"))
+        return LC_OK;
+    if (mut == MUT_rms_accepts_layout && cites(call, "SF-0"))
+        return LC_OK;
+    if (mut == MUT_cast_accepts_overlap && cites(call, "DET-4"))
+        return LC_OK;
+    if (mut == MUT_cast_accepts_group && cites(call, "CAST-10"))
+        return LC_OK;
+    if (mut == MUT_cast_accepts_layout && cites(call, "SF-0"))
+        return LC_OK;
+    if (mut == MUT_cast_accepts_ragged_word && (cites(call, "SF-2") || cites(call, "SF-3")))
+        return LC_OK;
+    if (mut == MUT_cast_accepts_few_rows && cites(call, "SF-4"))
+        return LC_OK;
+    if (mut == MUT_rms_accepts_all || mut == MUT_cast_accepts_all)
+        return LC_OK;
+    if (mut == MUT_rms_refuses_silently && call->msg_size > 0)
+        call->msg[0] = 0;
+    if (mut == MUT_cast_refuses_vaguely)
+        snprintf(call->msg, call->msg_size, "invalid argument");
     if (mut == MUT_rms_writes_then_refuses || mut == MUT_cast_writes_then_refuses)
-        if (out && out->data && out->rank > 0 && out->shape[0] > 0) *(uint8_t *) out->data ^= 0x55;
+        if (out && out->data && out->rank > 0 && out->shape[0] > 0)
+            *(uint8_t *) out->data ^= 0x55;
     return status;
 }

@@ -19,7 +19,8 @@ struct row {
 static float x_at(const struct row *w, int64_t i)
 {
     const float x = plain_from_bf16(w->x[i]);
-    if (w->mut == MUT_rms_ftz && fabsf(x) < FLT_MIN) return copysignf(0, x); /* FMT-5 */
+    if (w->mut == MUT_rms_ftz && fabsf(x) < FLT_MIN)
+        return copysignf(0, x); /* FMT-5 */
     return x;
 }
 
@@ -27,10 +28,13 @@ static float x_at(const struct row *w, int64_t i)
 static float r_at(const struct row *w, int64_t i)
 {
     const enum mutant mut = w->mut;
-    if (!w->res || mut == MUT_rms_residual_ignored || mut == MUT_rms_residual_after) return x_at(w, i);
+    if (!w->res || mut == MUT_rms_residual_ignored || mut == MUT_rms_residual_after)
+        return x_at(w, i);
     const float sum = x_at(w, i) + plain_from_bf16(w->res[i]);
-    if (mut == MUT_rms_residual_f32) return sum; /* R02: dialect f32res */
-    if (mut == MUT_rms_residual_zero_sign && sum == 0) return 0;
+    if (mut == MUT_rms_residual_f32)
+        return sum; /* R02: dialect f32res */
+    if (mut == MUT_rms_residual_zero_sign && sum == 0)
+        return 0;
     return plain_from_bf16(plain_bf16(sum, mut == MUT_rms_residual_truncate    ? PLAIN_TRUNCATE
                                            : mut == MUT_rms_residual_ties_away ? PLAIN_AWAY
                                                                                : PLAIN_RN));
@@ -40,16 +44,20 @@ static float square(const struct row *w, int64_t i)
 {
     const enum mutant mut = w->mut;
     const float r = r_at(w, i);
-    if (mut == MUT_rms_nan_swallowed && r != r) return 0;
-    if (mut == MUT_rms_bf16_squares) return plain_round(r * r, 8);
+    if (mut == MUT_rms_nan_swallowed && r != r)
+        return 0;
+    if (mut == MUT_rms_bf16_squares)
+        return plain_round(r * r, 8);
     return r * r;
 }
 
 /* RMS-3: pairwise sum of elements first, first + step, ... */
 static float tree(const struct row *w, int64_t first, int64_t step, int64_t count)
 {
-    if (count <= 0) return 0;
-    if (count == 1) return square(w, first);
+    if (count <= 0)
+        return 0;
+    if (count == 1)
+        return square(w, first);
     if (count == 2 && w->k->fma) {
         const float r = r_at(w, first + step);
         return fmaf(r, r, square(w, first));
@@ -61,14 +69,16 @@ static float tree(const struct row *w, int64_t first, int64_t step, int64_t coun
 
 static float lanes(const struct row *w, int64_t n, int64_t of, int64_t lane, int64_t count)
 {
-    if (count == 1) return tree(w, lane, of, (n - lane + of - 1) / of);
+    if (count == 1)
+        return tree(w, lane, of, (n - lane + of - 1) / of);
     return lanes(w, n, of, lane, count / 2) + lanes(w, n, of, lane + count / 2, count / 2);
 }
 
 static float serial(const struct row *w, int64_t n)
 {
     float sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += square(w, i);
+    for (int64_t i = 0; i < n; i++)
+        sum += square(w, i);
     return sum;
 }
 
@@ -77,7 +87,8 @@ static float serial(const struct row *w, int64_t n)
 static double exact_squares(const struct row *w, int64_t first, int64_t count)
 {
     const double r = count == 1 ? (double) r_at(w, first) : 0;
-    if (count == 1) return r * r;
+    if (count == 1)
+        return r * r;
     return exact_squares(w, first, count / 2) + exact_squares(w, first + count / 2, count - count / 2);
 }
 
@@ -100,22 +111,36 @@ static float mean_square(struct row *w)
     const enum mutant mut = w->mut;
     const int64_t d = w->a->d;
     int64_t n = d, of = w->k->lanes > 0 ? w->k->lanes : 1;
-    if (w->k->s_end != 0) return moved_mean(w);
-    if (w->k->by_m) of = w->a->m < 4 ? 1024 : 1; /* R22 */
-    if (mut == MUT_rms_order_by_run && w->before == 0) runs++; /* one more with each call */
-    if (mut == MUT_rms_order_by_run) of = runs % 2 ? 1024 : 1;
-    if (mut == MUT_rms_sum_drops_last) n--;
-    if (mut == MUT_rms_sum_drops_tail) n -= n % 8;
-    if (mut == MUT_rms_sum_reads_gap) n = (n + 15) / 16 * 16;
+    if (w->k->s_end != 0)
+        return moved_mean(w);
+    if (w->k->by_m)
+        of = w->a->m < 4 ? 1024 : 1; /* R22 */
+    if (mut == MUT_rms_order_by_run && w->before == 0)
+        runs++; /* one more with each call */
+    if (mut == MUT_rms_order_by_run)
+        of = runs % 2 ? 1024 : 1;
+    if (mut == MUT_rms_sum_drops_last)
+        n--;
+    if (mut == MUT_rms_sum_drops_tail)
+        n -= n % 8;
+    if (mut == MUT_rms_sum_reads_gap)
+        n = (n + 15) / 16 * 16;
     float sum = lanes(w, n, of, 0, of);
-    if (mut == MUT_rms_serial) sum = serial(w, n);
-    if (mut == MUT_rms_nan_leaks) sum += 0 * w->before; /* accumulator scaled, not cleared */
-    if (mut == MUT_rms_sum_not_cleared) sum += w->before;
+    if (mut == MUT_rms_serial)
+        sum = serial(w, n);
+    if (mut == MUT_rms_nan_leaks)
+        sum += 0 * w->before; /* accumulator scaled, not cleared */
+    if (mut == MUT_rms_sum_not_cleared)
+        sum += w->before;
     w->before = sum;
-    if (mut == MUT_rms_mean_of_d_minus_1) return sum / (float) (d > 1 ? d - 1 : 1);
-    if (mut == MUT_rms_mean_padded) return sum / (float) ((d + 31) / 32 * 32);
-    if (mut == MUT_rms_mean_bf16) return plain_round(sum / (float) d, 8);
-    if (mut == MUT_rms_sum_no_mean) return sum;
+    if (mut == MUT_rms_mean_of_d_minus_1)
+        return sum / (float) (d > 1 ? d - 1 : 1);
+    if (mut == MUT_rms_mean_padded)
+        return sum / (float) ((d + 31) / 32 * 32);
+    if (mut == MUT_rms_mean_bf16)
+        return plain_round(sum / (float) d, 8);
+    if (mut == MUT_rms_sum_no_mean)
+        return sum;
     return w->k->mean_times ? sum * (1.0f / (float) d) : sum / (float) d;
 }
 
@@ -124,31 +149,44 @@ static float rstd_of(const struct row *w, const float s)
 {
     const enum mutant mut = w->mut;
     float eps = (float) w->a->eps;
-    if (mut == MUT_rms_eps_fixed) eps = 1e-5f; /* R10 */
-    if (mut == MUT_rms_eps_at_least_1e4 && eps < 1e-4f) eps = 1e-4f; /* R10 */
-    if (mut == MUT_rms_eps_bf16) eps = plain_round(eps, 8);
-    if (mut == MUT_rms_eps_before_mean) eps /= (float) w->a->d;
-    if (mut == MUT_rms_eps_dropped_d1 && w->a->d == 1) eps = 0; /* R13 */
-    if (mut == MUT_rms_eps_dropped_zero && s == 0) eps = 0;
-    if (mut == MUT_rms_eps_outside) return 1 / (sqrtf(s) + eps); /* R11 */
+    if (mut == MUT_rms_eps_fixed)
+        eps = 1e-5f; /* R10 */
+    if (mut == MUT_rms_eps_at_least_1e4 && eps < 1e-4f)
+        eps = 1e-4f; /* R10 */
+    if (mut == MUT_rms_eps_bf16)
+        eps = plain_round(eps, 8);
+    if (mut == MUT_rms_eps_before_mean)
+        eps /= (float) w->a->d;
+    if (mut == MUT_rms_eps_dropped_d1 && w->a->d == 1)
+        eps = 0; /* R13 */
+    if (mut == MUT_rms_eps_dropped_zero && s == 0)
+        eps = 0;
+    if (mut == MUT_rms_eps_outside)
+        return 1 / (sqrtf(s) + eps); /* R11 */
     float t = s + eps;
-    if (mut == MUT_rms_eps_max) t = s > eps ? s : eps;
-    if (mut == MUT_rms_s_eps_bf16) t = plain_round(t, 8);
+    if (mut == MUT_rms_eps_max)
+        t = s > eps ? s : eps;
+    if (mut == MUT_rms_s_eps_bf16)
+        t = plain_round(t, 8);
     const double root = 1 / sqrt((double) t), end = w->k->rstd_end * ldexp(1 - ldexp(1, -24), -22);
     float rstd = w->k->rstd_end != 0 ? towards(root * (1 + end), root) : (float) root;
-    if (mut == MUT_rms_rstd_bf16) rstd = plain_round(rstd, 8);
-    if (mut == MUT_rms_rstd_12_bits) rstd = plain_round(rstd, 12); /* an estimate never refined */
-    if (mut == MUT_rms_rstd_18_bits) rstd *= 1 + ldexpf(1, -18);
+    if (mut == MUT_rms_rstd_bf16)
+        rstd = plain_round(rstd, 8);
+    if (mut == MUT_rms_rstd_12_bits)
+        rstd = plain_round(rstd, 12); /* an estimate never refined */
+    if (mut == MUT_rms_rstd_18_bits)
+        rstd *= 1 + ldexpf(1, -18);
     return rstd;
 }
 
 static float w_at(const struct row *w, int64_t i)
 {
     const struct lc_tensor *const t = w->a->t[RMS_WEIGHT];
-    const float v =
-        t->dtype == LC_F32 ? ((const float *) t->data)[i] : plain_from_bf16(((const uint16_t *) t->data)[i]);
-    if (w->mut == MUT_rms_weight_bf16) return plain_round(v, 8);
-    if (w->mut == MUT_rms_weight_plus_one) return 1 + v; /* R06: dialect gemma */
+    const float v = t->dtype == LC_F32 ? ((const float *) t->data)[i] : plain_from_bf16(((const uint16_t *) t->data)[i]);
+    if (w->mut == MUT_rms_weight_bf16)
+        return plain_round(v, 8);
+    if (w->mut == MUT_rms_weight_plus_one)
+        return 1 + v; /* R06: dialect gemma */
     return v;
 }
 
@@ -166,12 +204,17 @@ static float y_f32(const struct row *w, int64_t i)
     const enum mutant mut = w->mut;
     const struct order o = orders[w->k->order];
     float f[4] = { r_at(w, i), w->rstd, w_at(w, i), (float) w->a->out_scale };
-    if (mut == MUT_rms_scale_ignored || mut == MUT_rms_scale_after_cast) f[3] = 1;
-    if (mut == MUT_rms_scale_absolute) f[3] = fabsf(f[3]);
-    if (mut == MUT_rms_bf16_before_weight) f[0] = plain_round(f[0] * f[1], 8), f[1] = 1; /* R04: dialect hf */
+    if (mut == MUT_rms_scale_ignored || mut == MUT_rms_scale_after_cast)
+        f[3] = 1;
+    if (mut == MUT_rms_scale_absolute)
+        f[3] = fabsf(f[3]);
+    if (mut == MUT_rms_bf16_before_weight)
+        f[0] = plain_round(f[0] * f[1], 8), f[1] = 1; /* R04: dialect hf */
     const float ab = f[o.a] * f[o.b], y = o.pairs ? ab * (f[o.c] * f[o.d]) : ab * f[o.c] * f[o.d];
-    if (mut == MUT_rms_zero_unsigned && y == 0) return 0;
-    if (mut == MUT_rms_residual_after && w->res) return y + plain_from_bf16(w->res[i]);
+    if (mut == MUT_rms_zero_unsigned && y == 0)
+        return 0;
+    if (mut == MUT_rms_residual_after && w->res)
+        return y + plain_from_bf16(w->res[i]);
     return y;
 }
 
@@ -181,8 +224,10 @@ static uint16_t y_bf16(const struct row *w, int64_t i)
     const enum mutant mut = w->mut;
     const bool truncate = mut == (w->a->cast ? MUT_rms_ybf_truncate : MUT_rms_out_truncate);
     float y = y_f32(w, i);
-    if (mut == MUT_rms_out_double_round) y = plain_round(y, 17);
-    if (mut == MUT_rms_out_flush && fabsf(y) < FLT_MIN) y = copysignf(0, y);
+    if (mut == MUT_rms_out_double_round)
+        y = plain_round(y, 17);
+    if (mut == MUT_rms_out_flush && fabsf(y) < FLT_MIN)
+        y = copysignf(0, y);
     return plain_bf16(y, truncate ? PLAIN_TRUNCATE : PLAIN_RN);
 }
 
@@ -217,27 +262,33 @@ static void store_row(const struct row *w, int64_t row)
     const struct lc_tensor *const out = a->t[RMS_OUT], *const bf16 = a->t[RMS_BF16];
     const int64_t d = mut == MUT_rms_tail_unwritten ? a->d - a->d % 8 : a->d;
     int64_t o = plain_row(out, a->m, row, mut);
-    if (mut == MUT_rms_out_stride_of_x) o = plain_row(a->t[RMS_X], a->m, row, mut); /* R18 */
+    if (mut == MUT_rms_out_stride_of_x)
+        o = plain_row(a->t[RMS_X], a->m, row, mut); /* R18 */
     for (int64_t i = 0; i < d; i++) {
         store(w, out, o + i, i);
         uint16_t code = y_bf16(w, i); /* = RN_bf16(out): one f32 y for both */
         if (mut == MUT_rms_bf16_truncate && out->dtype == LC_F32)
             code = plain_bf16(y_f32(w, i), PLAIN_TRUNCATE);
-        if (mut == MUT_rms_bf16_ties_away && out->dtype == LC_F32) code = plain_bf16(y_f32(w, i), PLAIN_AWAY);
+        if (mut == MUT_rms_bf16_ties_away && out->dtype == LC_F32)
+            code = plain_bf16(y_f32(w, i), PLAIN_AWAY);
         if (bf16 && !(mut == MUT_rms_bf16_unwritten && out->dtype == LC_F32))
             bf16_row(bf16, a->m, row, mut)[i] = code;
     }
     if (mut == MUT_rms_stray_row_end)
-        for (int64_t i = d; i % 16; i++) store(w, out, o + i, d - 1);
-    if (mut == MUT_rms_stray_gap) store(w, out, o + d + 8, 0);
-    if (mut == MUT_rms_stray_before && row == 0) store(w, out, o - 1, 0);
+        for (int64_t i = d; i % 16; i++)
+            store(w, out, o + i, d - 1);
+    if (mut == MUT_rms_stray_gap)
+        store(w, out, o + d + 8, 0);
+    if (mut == MUT_rms_stray_before && row == 0)
+        store(w, out, o - 1, 0);
 }
 
 int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut)
 {
     union op_args args;
     const int status = ref_rmsnorm_check(call, &args);
-    if (status != LC_OK) return plain_refuse(call, status, mut);
+    if (status != LC_OK)
+        return plain_refuse(call, status, mut);
     struct rmsnorm_args *const a = &args.rmsnorm;
     const struct lc_tensor *const x = a->t[RMS_X];
     const int64_t d = a->d, rows = a->batch * a->m;
@@ -254,19 +305,27 @@ int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum 
                            .bf16 = true,
                            .sf = a->t[RMS_SF],
                            .extra_sf = a->t[RMS_EXTRA_SF] };
-    if (mut == MUT_rms_no_rows && rows == 0) abort(); /* R26: a launch of no blocks */
+    if (mut == MUT_rms_no_rows && rows == 0)
+        abort(); /* R26: a launch of no blocks */
     if (mut == MUT_rms_vector_store && (uintptr_t) a->t[RMS_OUT]->data % 16)
         raise(SIGBUS); /* R16: aligned store */
-    if (mut == MUT_rms_shared_misaligned && d / 512 % 4) raise(SIGBUS); /* R15: buffer behind d/512 partials */
-    if (mut == MUT_rms_hidden_limit && d > 8192) return LC_OK; /* R27: launch error never read */
+    if (mut == MUT_rms_shared_misaligned && d / 512 % 4)
+        raise(SIGBUS); /* R15: buffer behind d/512 partials */
+    if (mut == MUT_rms_hidden_limit && d > 8192)
+        return LC_OK; /* R27: launch error never read */
     if (mut == MUT_rms_hangs_on_tail)
-        for (volatile int64_t i = 0; i != d; i = (i + 8) % 65536) continue;
-    if (mut == MUT_rms_reads_off_residual) a->t[RMS_RESIDUAL] = arg_tensor(call, "residual");
-    if (mut == MUT_rms_writes_off_residual_out) a->t[RMS_RESIDUAL_OUT] = arg_tensor(call, "residual_out");
-    if (mut == MUT_rms_writes_off_bf16) a->t[RMS_BF16] = arg_tensor(call, "bf16");
+        for (volatile int64_t i = 0; i != d; i = (i + 8) % 65536)
+            continue;
+    if (mut == MUT_rms_reads_off_residual)
+        a->t[RMS_RESIDUAL] = arg_tensor(call, "residual");
+    if (mut == MUT_rms_writes_off_residual_out)
+        a->t[RMS_RESIDUAL_OUT] = arg_tensor(call, "residual_out");
+    if (mut == MUT_rms_writes_off_bf16)
+        a->t[RMS_BF16] = arg_tensor(call, "bf16");
     const struct lc_tensor *const res = a->t[RMS_RESIDUAL], *const res_out = a->t[RMS_RESIDUAL_OUT];
     for (int64_t row = 0; row < rows; row++) {
-        if (mut == MUT_rms_last_row_unwritten && row == rows - 1) break;
+        if (mut == MUT_rms_last_row_unwritten && row == rows - 1)
+            break;
         w.x = bf16_row(x, a->m, row, mut);
         w.res = bf16_row(res, a->m, row, mut);
         if (mut == MUT_rms_residual_stride_of_x && res)
@@ -279,7 +338,8 @@ int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum 
             r.out = (uint8_t *) a->t[RMS_OUT]->data + plain_row(a->t[RMS_OUT], a->m, row, mut);
             plain_cast_row(&r);
             uint16_t *const bf16 = bf16_row(a->t[RMS_BF16], a->m, row, mut);
-            for (int64_t i = 0; bf16 && i < d; i++) bf16[i] = y_bf16(&w, i);
+            for (int64_t i = 0; bf16 && i < d; i++)
+                bf16[i] = y_bf16(&w, i);
             if (mut == MUT_rms_bf16_unscaled && bf16)
                 for (int64_t i = 0; i < d; i++)
                     bf16[i] = plain_bf16(y_f32(&w, i) / (float) a->out_scale, PLAIN_RN);
@@ -289,16 +349,21 @@ int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum 
         uint16_t *const stored = bf16_row(res_out, a->m, row, mut);
         for (int64_t i = 0; stored && mut != MUT_rms_residual_out_unwritten && i < d; i++) {
             stored[i] = plain_bf16(r_at(&w, i), PLAIN_RN); /* RMS-2 */
-            if (mut == MUT_rms_residual_out_normed) stored[i] = y_bf16(&w, i);
-            if (mut == MUT_rms_residual_out_is_x) stored[i] = w.x[i];
-            if (mut == MUT_rms_residual_out_nan_row && w.rstd != w.rstd) stored[i] = 0x7fc0;
+            if (mut == MUT_rms_residual_out_normed)
+                stored[i] = y_bf16(&w, i);
+            if (mut == MUT_rms_residual_out_is_x)
+                stored[i] = w.x[i];
+            if (mut == MUT_rms_residual_out_nan_row && w.rstd != w.rstd)
+                stored[i] = 0x7fc0;
         }
         if (mut == MUT_rms_writes_residual && res)
             ((uint16_t *) res->data)[plain_row(res, a->m, row, mut)] ^= 1;
-        if (mut == MUT_rms_writes_x) ((uint16_t *) x->data)[plain_row(x, a->m, row, mut)] = y_bf16(&w, 0);
+        if (mut == MUT_rms_writes_x)
+            ((uint16_t *) x->data)[plain_row(x, a->m, row, mut)] = y_bf16(&w, 0);
     }
     r.row = rows;
-    if (a->cast) plain_sf_done(&r);
+    if (a->cast)
+        plain_sf_done(&r);
     if (mut == MUT_rms_writes_weight && rows > 0)
         *(uint8_t *) a->t[RMS_WEIGHT]->data ^= 1; /* expanded in place */
     if (mut == MUT_rms_writes_off_sf && !a->cast && arg_tensor(call, "sf"))

@@ -103,27 +103,37 @@ static void print_megabytes(void)
 static int misbehave_before(const struct lc_call *call, const struct target *to)
 {
     switch (HOSTILE_KIND) {
-    case ABORTS: abort();
-    case EXITS: _exit(0);
+    case ABORTS:
+        abort();
+    case EXITS:
+        _exit(0);
     case LOOPS:
         for (;;)
             (void) *to->x;
-    case WRITES_FAR: to->out[INT64_C(1) << 46] = 1; return LC_OK;
+    case WRITES_FAR:
+        to->out[INT64_C(1) << 46] = 1;
+        return LC_OK;
     case DIES_OF_SIGFPE: {
         volatile double zero = 0;
         feenableexcept(FE_DIVBYZERO);
         zero = 1 / zero;
         return LC_OK;
     }
-    case WRITES_NOTHING: return LC_OK;
-    case RETURNS_NONSENSE: return 42;
-    case RETURNS_NEGATIVE: return -1;
+    case WRITES_NOTHING:
+        return LC_OK;
+    case RETURNS_NONSENSE:
+        return 42;
+    case RETURNS_NEGATIVE:
+        return -1;
     case FAILS:
         if (call->msg_size > 8)
             memcpy(call->msg, "hostile", 8);
         return LC_FAILED;
-    case FAILS_UNTERMINATED: memset(call->msg, 'x', call->msg_size); return LC_FAILED;
-    default: return GO_ON;
+    case FAILS_UNTERMINATED:
+        memset(call->msg, 'x', call->msg_size);
+        return LC_FAILED;
+    default:
+        return GO_ON;
     }
 }
 
@@ -131,12 +141,24 @@ static int misbehave_before(const struct lc_call *call, const struct target *to)
 static void misbehave_after(const struct target *to)
 {
     switch (HOSTILE_KIND) {
-    case WRITES_BEFORE: to->out[-1] ^= 0x55; break;
-    case WRITES_AFTER: to->out[to->bytes] ^= 0x55; break;
-    case WRITES_INPUT: to->x[0] ^= 0x55; break;
-    case FLUSHES_TO_ZERO: flush_to_zero(); break;
-    case ROUNDS_UP: fesetround(FE_UPWARD); break;
-    case PRINTS_MEGABYTES: print_megabytes(); break;
+    case WRITES_BEFORE:
+        to->out[-1] ^= 0x55;
+        break;
+    case WRITES_AFTER:
+        to->out[to->bytes] ^= 0x55;
+        break;
+    case WRITES_INPUT:
+        to->x[0] ^= 0x55;
+        break;
+    case FLUSHES_TO_ZERO:
+        flush_to_zero();
+        break;
+    case ROUNDS_UP:
+        fesetround(FE_UPWARD);
+        break;
+    case PRINTS_MEGABYTES:
+        print_megabytes();
+        break;
     case RETURNS_NAN:
         for (int64_t i = 0; i < to->bytes; i++)
             to->out[i] = 0x7f;
@@ -149,7 +171,8 @@ static void misbehave_after(const struct target *to)
         feclearexcept(FE_ALL_EXCEPT); /* else a flag that is already up traps at once */
         feenableexcept(FE_ALL_EXCEPT);
         break;
-    default: break;
+    default:
+        break;
     }
 }
 

@@ -29,18 +29,25 @@ extern "C" {
 
 extern const struct lc_kernel fast_cast_kernels[];
 
-namespace {
+namespace
+{
 
 /* go is 1: a loop that the compiler cannot see the end of, nor the lack of one. */
 __global__ void misbehave(volatile unsigned char *out, int go)
 {
     switch (HOSTILE_KIND) {
-    case WRITES_FAR: out[(int64_t)1 << 45] = 1; break;
-    case WRITES_BEFORE: out[-1] ^= 0x55; break;
-    case TRAPS: asm volatile("trap;"); break;
+    case WRITES_FAR:
+        out[(int64_t) 1 << 45] = 1;
+        break;
+    case WRITES_BEFORE:
+        out[-1] ^= 0x55;
+        break;
+    case TRAPS:
+        asm volatile("trap;");
+        break;
     default:
         while (go)
-            (void)out[0];
+            (void) out[0];
     }
 }
 
@@ -52,17 +59,20 @@ int run(const struct lc_call *call)
         return status;
     const struct cast_args &a = args.cast;
     if (a.m == 3 && a.batch > 0)
-        misbehave<<<1, 1, 0, (cudaStream_t)call->stream>>>((unsigned char *)a.t[CAST_OUT]->data, 1);
+        misbehave<<<1, 1, 0, (cudaStream_t) call->stream>>>((unsigned char *) a.t[CAST_OUT]->data, 1);
     return LC_OK;
 }
 
 const struct lc_kernel kernels[] = {
-    {"cast", "hostile", nullptr, 1, 0, run, nullptr},
-    {nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr},
+    { "cast", "hostile", nullptr, 1, 0, run, nullptr },
+    { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },
 };
 
-const struct lc_plugin plugin = {LC_ABI, (uint32_t)sizeof(struct lc_call), "hostile_cuda", kernels};
+const struct lc_plugin plugin = { LC_ABI, (uint32_t) sizeof(struct lc_call), "hostile_cuda", kernels };
 
 } // namespace
 
-extern "C" const struct lc_plugin *lc_plugin_v1(void) { return &plugin; }
+extern "C" const struct lc_plugin *lc_plugin_v1(void)
+{
+    return &plugin;
+}
