@@ -114,9 +114,10 @@ void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_go
     if (!a->cast) {
         memcpy(want->at[RMS_OUT], y, (size_t) a->d * sizeof *y);
         const enum lc_dtype f = (enum lc_dtype) out->dtype;
-        for (int64_t i = 0; bf16 && i < a->d; i++) /* RMS-7: of out, as the kernel returned it */
-            want->at[RMS_BF16][i] = iv_round(LC_BF16,
-                                             iv_round(f, pick(f, y[i], got->code[RMS_OUT] ? &got->code[RMS_OUT][i] : NULL)));
+        for (int64_t i = 0; bf16 && i < a->d; i++) {
+            const struct iv returned = pick(f, y[i], got->code[RMS_OUT] ? &got->code[RMS_OUT][i] : NULL);
+            want->at[RMS_BF16][i] = iv_round(LC_BF16, iv_round(f, returned)); /* RMS-7 */
+        }
         return;
     }
     struct iv *const y_bf = want->at[RMS_OUT]; /* the cast works in place */
