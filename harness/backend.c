@@ -9,6 +9,7 @@
 #include "../fast/cuda/device.h"
 #include "backend.h"
 #include "paths.h"
+#include "room.h"
 
 struct backend {
     char name[256];
@@ -21,51 +22,36 @@ struct backend {
 };
 
 /* The reference as a backend: nominal codes at their places, nothing else written. */
-static const struct lc_kernel ref_kernels[] = {
-    { "cast", "nominal", NULL, 0, 0, NULL, NULL },
-    { "rmsnorm", "nominal", NULL, 0, 0, NULL, NULL },
-    { NULL, NULL, NULL, 0, 0, NULL, NULL },
-};
-static const struct lc_plugin ref_plugin = { LC_ABI, sizeof(struct lc_call), "ref", ref_kernels };
+static const struct lc_plugin *ref_plugin(void)
+{
+    static struct lc_kernel kernels[MAX_OPS + 1];
+    static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "ref", kernels };
+    for (int i = 0; all_ops[i] && i < MAX_OPS; i++)
+        kernels[i] = (struct lc_kernel) { .op = all_ops[i]->name, .variant = "nominal" };
+    return &plugin;
+}
 
 static int ref_run(const struct op *op, const struct lc_call *call)
 {
     union op_args args;
-    struct ref_got got;
-    struct ref_want want;
-    memset(&got, 0, sizeof got);
-    memset(&want, 0, sizeof want);
+    struct room room;
+    int64_t cols[MAX_TENSORS];
     const int status = op->check(call, &args);
     if (status || op->rows(&args) == 0)
         return status;
-    size_t most = 1;
-    int64_t cols[MAX_TENSORS] = { 0 };
-    const struct lc_tensor *tensor[MAX_TENSORS] = { NULL };
-    for (int i = 0; i < MAX_TENSORS && op->tensors[i].name; i++) {
-        tensor[i] = op_tensor(op, &args, i);
-        if (tensor[i])
-            cols[i] = op->cols(&args, i);
-        most = (size_t) cols[i] > most ? (size_t) cols[i] : most;
-    }
-    struct iv *const iv = calloc(most * (MAX_TENSORS + 1), sizeof *iv);
-    uint8_t *const unspecified = calloc(most * MAX_TENSORS, 1);
-    for (int i = 0; i < MAX_TENSORS; i++) {
-        want.at[i] = iv + most * (size_t) i;
-        want.free[i] = unspecified + most * (size_t) i;
-    }
-    want.y = iv + most * MAX_TENSORS;
-    const int enough = iv && unspecified;
+    const int enough = room_open(&room, op, &args, cols) == 0;
+    const struct ref_got nobody = { { NULL } };
     for (int64_t row = 0; enough && row < op->rows(&args); row++) {
-        op->ref(&args, row, &got, &want);
+        op->ref(&args, row, &nobody, &room.want);
         for (int i = 0; i < MAX_TENSORS; i++)
-            for (int64_t col = 0; tensor[i] && op->tensors[i].dir == DIR_OUT && col < cols[i]; col++) {
-                const enum lc_dtype f = tensor[i]->dtype == LC_I32 ? LC_UE8M0 : (enum lc_dtype) tensor[i]->dtype;
-                const uint32_t code = want.free[i][col] ? 0 : fmt_code(f, want.at[i][col].v);
-                code_to(f, (uint8_t *) tensor[i]->data + op->place(&args, i, row, col), code);
+            for (int64_t col = 0; room.row[i] && col < cols[i]; col++) {
+                const struct lc_tensor *const t = op_tensor(op, &args, i);
+                const enum lc_dtype f = t->dtype == LC_I32 ? LC_UE8M0 : (enum lc_dtype) t->dtype;
+                const uint32_t code = room.want.free[i][col] ? 0 : fmt_code(f, room.want.at[i][col].v);
+                code_to(f, (uint8_t *) t->data + op->place(&args, i, row, col), code);
             }
     }
-    free(iv);
-    free(unspecified);
+    room_close(&room);
     return enough ? LC_OK : LC_FAILED;
 }
 
@@ -106,7 +92,7 @@ struct backend *backend_open(const char *name, char *why, size_t size)
     int status = 0;
     if (!strcmp(name, "ref")) {
         b->own_reference = 1;
-        b->plugin = &ref_plugin;
+        b->plugin = ref_plugin();
     } else if (!strncmp(name, "plugin:", 7)) {
         status = load(b, name + 7, why, size);
     } else {

@@ -8,7 +8,7 @@
 
 #include "../ref/ops.h"
 
-enum { MAX_AXES = 32, MAX_TENSORS = REF_MAX_TENSORS, MAX_SCALARS = 16, MAX_VALUES = 64, MAX_ID = 640 };
+enum { MAX_OPS = 16, MAX_AXES = 32, MAX_TENSORS = REF_MAX_TENSORS, MAX_SCALARS = 16, MAX_VALUES = 64, MAX_ID = 640 };
 
 /* ---- cases ---- */
 enum axis_kind {

@@ -64,7 +64,7 @@ void judge_values(const struct call *c, const uint8_t *after, const struct iv *g
     struct room room;
     int64_t cols[MAX_TENSORS];
     const int64_t rows = c->op->rows(&c->args);
-    if (room_open(&room, c, cols)) {
+    if (room_open(&room, c->op, &c->args, cols)) {
         r->outcome = BROKEN;
         snprintf(r->msg, sizeof r->msg, "out of memory: one row of the verdict");
         room_close(&room);
