@@ -46,6 +46,18 @@ static void write_line(FILE *f, json_t *o)
     free(text);
 }
 
+/* With the first result, so that a run that never starts leaves the last one's journal. A tree that cannot be written has none. */
+static void open_journal(struct run *run, const struct options *o)
+{
+    if (run->journal)
+        return;
+    mkdir(journal_dir, 0777);
+    run->journal = fopen(o->resume ? o->resume : journal_path, o->resume ? "a+" : "w");
+    if (o->resume && run->journal && !fseek(run->journal, -1, SEEK_END) && fgetc(run->journal) != '\n' &&
+        !fseek(run->journal, 0, SEEK_END))
+        fputs("\n", run->journal); /* behind a line that was cut */
+}
+
 static bool finished(void *user, const struct job *job, json_t *result)
 {
     struct progress *const p = user;
@@ -53,6 +65,7 @@ static bool finished(void *user, const struct job *job, json_t *result)
     json_object_set_new(result, "backend", json_string(p->backend));
     json_object_set(result, "kernel", json_object_get(kernel, "variant"));
     json_array_append(p->run->results, result);
+    open_journal(p->run, p->o);
     write_line(p->run->journal, result);
     out_progress(++p->done, p->of, result);
     const bool fine = !strcmp(outcome_of(result), "pass") || !strcmp(outcome_of(result), "unsupported");
@@ -205,16 +218,33 @@ static int read_journal(struct run *run, const char *path)
     FILE *const f = fopen(path, "r");
     char *line = NULL;
     size_t room = 0;
-    if (!f)
-        return usage_error("--resume %s: %s", path, strerror(errno));
-    while (getline(&line, &room, f) > 0) {
-        json_t *const r = json_loads(line, 0, NULL);
-        if (r) /* the last line may be cut */
+    int status = f ? 0 : usage_error("--resume %s: %s", path, strerror(errno));
+    int lines = 0, verdicts = 0;
+    while (f && getline(&line, &room, f) > 0) {
+        json_t *const r = json_loads(line, 0, NULL); /* NULL: a line that was cut when a run was killed */
+        if (text_of(r, "case")[0] && text_of(r, "outcome")[0]) {
             json_array_append(run->results, r);
+            verdicts++;
+        }
+        lines++;
         json_decref(r);
     }
+    if (lines > 1 && !verdicts)
+        status = usage_error("--resume %s: no verdict in %d lines; a journal has one a line", path, lines);
     free(line);
-    fclose(f);
+    if (f)
+        fclose(f);
+    return status;
+}
+
+/* A report that cannot be written is known before the run, not after it. */
+static int try_reports(const struct options *o)
+{
+    for (int i = 0; i < o->reports.n; i++) {
+        FILE *const f = fopen(strchr(o->reports.at[i], ':') + 1, "a");
+        if (!f || fclose(f))
+            return usage_error("--report %s: %s", o->reports.at[i], strerror(errno));
+    }
     return 0;
 }
 
@@ -361,13 +391,8 @@ int command_run(int argc, char **argv)
     }
     signal(SIGINT, interrupted);
     signal(SIGTERM, interrupted);
-    if (o.resume && (status = read_journal(&run, o.resume)))
+    if ((o.resume && (status = read_journal(&run, o.resume))) || (status = try_reports(&o)))
         return status;
-    mkdir(journal_dir, 0777); /* a tree that cannot be written has no last run: not an error */
-    run.journal = fopen(o.resume ? o.resume : journal_path, o.resume ? "a+" : "w");
-    if (o.resume && run.journal && !fseek(run.journal, -1, SEEK_END) && fgetc(run.journal) != '\n' &&
-        !fseek(run.journal, 0, SEEK_END))
-        fputs("\n", run.journal); /* behind a line that was cut */
     run.cases = cases.n;
     if (o.golden)
         status = run_goldens(&run, &o);
