@@ -19,6 +19,7 @@ struct backend {
     void *stream, *arena;           /* on the device */
     size_t arena_size;
     int own_reference; /* the backend `ref` */
+    fenv_t env;        /* as the plugin's constructors left it: its kernels run so, the judge does not */
 };
 
 /* The reference as a backend: nominal codes at their places, nothing else written. */
@@ -64,17 +65,19 @@ static int fail(char *why, size_t size, const char *format, const char *a, const
 static int load(struct backend *b, const char *path, char *why, size_t size)
 {
     b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    fesetenv(FE_DFL_ENV); /* a constructor of -ffast-math code turns flush-to-zero on */
+    const struct lc_plugin *(*entry)(void) = NULL;
+    if (b->library)
+        *(void **) &entry = dlsym(b->library, "lc_plugin_v1");
+    if (entry)
+        b->plugin = entry();
+    fegetenv(&b->env); /* -ffast-math code turns flush-to-zero on when it is loaded */
+    fesetenv(FE_DFL_ENV);
     if (!b->library) {
         const char *const reason = dlerror();
         return fail(why, size, "backend %s: %s", b->name, reason ? reason : "cannot be loaded");
     }
-    const struct lc_plugin *(*entry)(void);
-    *(void **) &entry = dlsym(b->library, "lc_plugin_v1");
     if (!entry)
         return fail(why, size, "backend %s: %s does not export lc_plugin_v1", b->name, path);
-    b->plugin = entry();
-    fesetenv(FE_DFL_ENV);
     if (!b->plugin || b->plugin->abi != LC_ABI || b->plugin->call_size != sizeof(struct lc_call) || !b->plugin->kernels)
         return fail(why, size, "backend %s: %s was built for another ABI (layercheck.h, LC_ABI)", b->name, path);
     return 0;
@@ -88,6 +91,7 @@ struct backend *backend_open(const char *name, char *why, size_t size)
         return NULL;
     }
     snprintf(b->name, sizeof b->name, "%s", name);
+    fegetenv(&b->env);
     char path[4096];
     int status = 0;
     if (!strcmp(name, "ref")) {
@@ -167,10 +171,24 @@ static int tidy(int status, char *msg, size_t size)
     return NO_STATUS;
 }
 
+enum { WORKSPACE_GUARD = 256 };
+
+/* Guards and contents of a workspace hold the run's poison. */
+static int workspace_kept(const uint8_t *space, size_t n, uint8_t poison, int status, char *msg, size_t size)
+{
+    for (size_t i = 0; i < WORKSPACE_GUARD; i++)
+        if (space[i] != poison || space[WORKSPACE_GUARD + n + i] != poison) {
+            snprintf(msg, size, "wrote outside its workspace of %zu bytes", n);
+            return NO_STATUS;
+        }
+    return status;
+}
+
 static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, char *msg, size_t size)
 {
     struct lc_tensor tensors[MAX_TENSORS];
     struct lc_call call;
+    void *space = NULL;
     /* its own pages, fenced: a write far outside is a crash of this case, not a change of ours */
     const size_t page = 4096;
     uint8_t *const fence = mmap(NULL, c->arena_size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -181,12 +199,19 @@ static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call
     call_bind(c, arena, tensors, &call);
     call.msg = msg;
     call.msg_size = size;
-    if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0)
-        call.workspace = malloc(call.workspace_size);
-    const int status = tidy(b->own_reference ? ref_run(c->op, &call) : k->run(&call), msg, size);
+    fesetenv(&b->env);
+    if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0) {
+        if (posix_memalign(&space, 256, call.workspace_size + 2 * WORKSPACE_GUARD))
+            return fail(msg, size, "%s%s", "out of memory: the workspace", "");
+        memset(space, c->image[0], call.workspace_size + 2 * WORKSPACE_GUARD);
+        call.workspace = (uint8_t *) space + WORKSPACE_GUARD;
+    }
+    int status = tidy(b->own_reference ? ref_run(c->op, &call) : k->run(&call), msg, size);
     fesetenv(FE_DFL_ENV);
+    if (space)
+        status = workspace_kept(space, call.workspace_size, c->image[0], status, msg, size);
     memcpy(after, arena, c->arena_size);
-    free(call.workspace);
+    free(space);
     munmap(fence, c->arena_size + 2 * page);
     return status;
 }
@@ -195,6 +220,7 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
 {
     struct lc_tensor tensors[MAX_TENSORS];
     struct lc_call call;
+    uint8_t *space = NULL, *copy = NULL;
     if (open_device(b, msg, size))
         return -1;
     const struct lc_device *const d = b->device;
@@ -214,13 +240,24 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
     call.stream = b->stream;
     call.msg = msg;
     call.msg_size = size;
-    if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0 && !(call.workspace = d->alloc(call.workspace_size)))
-        return fail(msg, size, "device memory: %s%s", d->last_error(), "");
+    if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0) {
+        space = d->alloc(call.workspace_size + 2 * WORKSPACE_GUARD);
+        copy = malloc(call.workspace_size + 2 * WORKSPACE_GUARD);
+        if (!space || !copy || d->fill(space, c->image[0], call.workspace_size + 2 * WORKSPACE_GUARD))
+            return fail(msg, size, "device memory: %s%s", d->last_error(), "");
+        call.workspace = space + WORKSPACE_GUARD;
+    }
+    fesetenv(&b->env);
     int status = tidy(k->run(&call), msg, size);
-    if (d->stream_sync(b->stream) || d->download(after, b->arena, c->arena_size)) /* an asynchronous fault names its case */
-        status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1;  /* -2: this process is done with the device */
-    if (call.workspace)
-        d->free(call.workspace);
+    fesetenv(FE_DFL_ENV);
+    if (d->stream_sync(b->stream) || d->download(after, b->arena, c->arena_size) || /* an asynchronous fault names its case */
+        (space && d->download(copy, space, call.workspace_size + 2 * WORKSPACE_GUARD)))
+        status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1; /* -2: this process is done with the device */
+    else if (space)
+        status = workspace_kept(copy, call.workspace_size, c->image[0], status, msg, size);
+    if (space)
+        d->free(space);
+    free(copy);
     return status;
 }
 

@@ -151,6 +151,30 @@ static size_t with_outcome(const struct run *run, const char *outcome)
     return n;
 }
 
+/* A kernel that passed empty cases and refusals, and answered all that has elements with unsupported, was not judged. */
+static bool judged_nothing(const struct run *run)
+{
+    json_t *const seen = json_object();
+    bool nothing = false;
+    size_t i;
+    json_t *r, *row;
+    json_array_foreach(run->results, i, r) {
+        char key[256];
+        snprintf(key, sizeof key, "%s/%s %s", text_of(r, "backend"), text_of(r, "kernel"), text_of(r, "op"));
+        if (!json_object_get(seen, key))
+            json_object_set_new(seen, key, json_pack("[I, I]", (json_int_t) 0, (json_int_t) 0));
+        row = json_object_get(seen, key);
+        const json_int_t add[2] = { int_of(r, "elements"), !strcmp(outcome_of(r), "unsupported") };
+        for (size_t k = 0; k < 2; k++)
+            json_array_set_new(row, k, json_integer(json_integer_value(json_array_get(row, k)) + add[k]));
+    }
+    const char *key;
+    json_object_foreach(seen, key, row)
+        nothing = nothing || (json_integer_value(json_array_get(row, 0)) == 0 && json_integer_value(json_array_get(row, 1)) > 0);
+    json_decref(seen);
+    return nothing;
+}
+
 int run_exit_code(const struct run *run)
 {
     if (pool_interrupted)
@@ -163,7 +187,7 @@ int run_exit_code(const struct run *run)
         return EXIT_CRASH;
     if (with_outcome(run, "timeout") || with_outcome(run, "vacuous") || run->incomplete)
         return EXIT_INCOMPLETE;
-    return with_outcome(run, "pass") ? EXIT_PASS : EXIT_NOTHING;
+    return with_outcome(run, "pass") && !judged_nothing(run) ? EXIT_PASS : EXIT_NOTHING;
 }
 
 /* A suite that holds brinks has judged ambiguous roundings and groups with two legal scales, or it judged nothing there. */
