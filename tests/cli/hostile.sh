@@ -47,6 +47,11 @@ judged fails fail 1 'hostile'
 judged fails_unterminated fail 1 'xxx'
 judged returns_nonsense fail 1 '42'
 judged returns_negative fail 1 '-1'
+judged refuses_later fail 1 'the same call again'
+judged writes_unsupported fail 1 'refusal: '
+judged overruns_workspace fail 1 'wrote outside its workspace'
+judged trusts_workspace fail 1 'value: '
+judged aligned_workspace pass 0
 for kind in flushes_to_zero rounds_up traps prints_megabytes closes_files; do
     judged $kind pass 0 '16 of 16 cases passed'
 done
@@ -54,6 +59,8 @@ done
 run_kind supports_nothing
 is 'supports_nothing: verdicts' "$(cut -d ' ' -f 1 verdicts | uniq -c | xargs)" '16 unsupported'
 is 'supports_nothing: exit code' "$code" 5
+
+exits 5 'always_empty judged nothing, though M=0 passes' run --backend "plugin:$build/hostile_always_empty.so" -k 'cast(M={0,3,17})'
 
 for kind in wrong_abi wrong_size no_table no_symbol; do
     run_kind $kind
