@@ -61,7 +61,7 @@ static int ref_run(const struct op *op, const struct lc_call *call)
             for (int64_t col = 0; tensor[i] && op->tensors[i].dir == DIR_OUT && col < cols[i]; col++) {
                 const enum lc_dtype f = tensor[i]->dtype == LC_I32 ? LC_UE8M0 : (enum lc_dtype) tensor[i]->dtype;
                 const uint32_t code = want.free[i][col] ? 0 : fmt_code(f, want.at[i][col].v);
-                code_to(f, (uint8_t *) tensor[i]->data + op->place(&args, i, row, col), code);
+                code_to(f, (uint8_t *) tensor[i]->data + op->place(&args, i, row, col), col, code);
             }
     }
     free(iv);
