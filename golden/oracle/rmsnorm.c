@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RMS-1..9, RMS-12: the nominal result of every row, and the true hull of what a conforming implementation
+/* RMS-1..9, RMS-12, RMS-13: the nominal result of every row, and the true hull of what a conforming implementation
  * may hold. */
 #include "oracle.h"
 
@@ -21,7 +21,7 @@ struct hull {
 struct rmsnorm {
     struct extent e;
     double eps, out_scale;
-    int cast_on;
+    int cast_on, dialect; /* RMS-13 */
     struct cast cast;
     const struct tensor *x, *residual;
     struct tensor *out, *bf16, *residual_out, *y_v, *y_lo, *y_hi; /* residual, bf16, residual_out: NULL when off */
@@ -191,6 +191,29 @@ static void value_hull(struct rmsnorm *const p, const double v, const double r, 
 
 /* ---- one row ---- */
 
+/* RMS-13, hf: n = RN_bf16(r*rstd), an f32 product before it; y = n*w, an f32 product again, and exact where that holds it. The
+ * hull of y is made of both ends of n; an exact product has no slack. */
+static double value_hf(const double r, const struct freedom rstd, const double w, double *const lo, double *const hi)
+{
+    const double down = 1.0 - ldexp(1.0, -24), up = 1.0 + ldexp(1.0, -24), quantum = ldexp(1.0, -150);
+    const double n = num_narrow(TYPE_BF16, num_mul(TYPE_F64, r, rstd.nominal)), v = num_mul(TYPE_F64, n, w);
+
+    *lo = *hi = v;
+    if (v == 0 || !isfinite(v))
+        return v;
+    const double least = num_narrow(TYPE_BF16, num_mul(TYPE_F64, fabs(r) * rstd.least, down) - quantum);
+    const double most = num_narrow(TYPE_BF16, num_mul(TYPE_F64, fabs(r) * rstd.most, up) + quantum);
+    double small = fabs(w) * least, large = fabs(w) * most; /* 8 bits by 24: exact */
+
+    if (num_narrow(TYPE_F32, small) != small || num_narrow(TYPE_F32, large) != large) {
+        small = larger(small * down - quantum, 0.0);
+        large = large * up + quantum;
+    }
+    *lo = v < 0 ? -large : small;
+    *hi = v < 0 ? -small : large;
+    return v;
+}
+
 /* RMS-1, RMS-2. */
 static void load_row(const struct rmsnorm *const p, const int64_t b, const int64_t m)
 {
@@ -198,19 +221,19 @@ static void load_row(const struct rmsnorm *const p, const int64_t b, const int64
         p->r[j] = view_load(p->x, b, m, j);
         if (p->residual == NULL)
             continue;
-        p->r[j] = num_add(TYPE_BF16, p->r[j], view_load(p->residual, b, m, j));
-        view_store(p->residual_out, b, m, j, p->r[j]);
+        p->r[j] = num_add(p->dialect == F32RES ? TYPE_F32 : TYPE_BF16, p->r[j], view_load(p->residual, b, m, j)); /* RMS-13 */
+        view_store(p->residual_out, b, m, j, num_narrow(TYPE_BF16, p->r[j]));
     }
 }
 
 /* RMS-5, RMS-6, RMS-7: what is stored for a value, and the value that a cast would read. */
 static void store_value(const struct rmsnorm *const p, const int64_t b, const int64_t m, const int64_t j, const double v)
 {
-    p->y[j] = num_narrow(p->cast_on ? TYPE_BF16 : p->out->type, v);
+    p->y[j] = num_narrow(!p->cast_on ? p->out->type : p->dialect == F32CAST ? TYPE_F32 : TYPE_BF16, v);
     if (!p->cast_on)
         view_store(p->out, b, m, j, p->y[j]);
     if (p->bf16 != NULL)
-        view_store(p->bf16, b, m, j, num_narrow(TYPE_BF16, p->y[j]));
+        view_store(p->bf16, b, m, j, num_narrow(TYPE_BF16, p->cast_on ? v : p->y[j]));
 }
 
 static void store_hull(const struct rmsnorm *const p, const int64_t row, const int64_t j, const double v, const double lo,
@@ -244,9 +267,13 @@ static void normalise_row(struct rmsnorm *const p, const int64_t b, const int64_
     const struct freedom rstd = is_nan ? none : inverse_root(mean_square(sum, p->e.d, p->eps), p->eps);
 
     for (int64_t j = 0; j < p->e.d; j++) {
-        const double v = nominal_value(p->r[j], rstd.nominal, p->w[j], p->out_scale);
-        double lo, hi;
-        value_hull(p, v, p->r[j], rstd, p->w[j], &lo, &hi);
+        double v, lo, hi;
+        if (p->dialect == HF) {
+            v = value_hf(p->r[j], rstd, p->w[j], &lo, &hi);
+        } else {
+            v = nominal_value(p->r[j], rstd.nominal, p->w[j], p->out_scale);
+            value_hull(p, v, p->r[j], rstd, p->w[j], &lo, &hi);
+        }
         store_hull(p, b * p->e.m + m, j, v, lo, hi);
         store_value(p, b, m, j, v);
     }
@@ -302,11 +329,15 @@ static int bind_reals(struct rmsnorm *const p, const struct test_case *const c, 
 
 static int bind(struct rmsnorm *const p, const struct test_case *const c, struct why *const why)
 {
-    int64_t cast, residual, return_bf16;
+    int64_t cast, residual, return_bf16, dialect;
 
     if (bind_reals(p, c, why) != 0 || find_count(c, "cast", 0, 1, &cast, why) != 0 ||
-        find_count(c, "residual", 0, 1, &residual, why) != 0 || find_count(c, "return_bf16", 0, 1, &return_bf16, why) != 0)
+        find_count(c, "residual", 0, 1, &residual, why) != 0 || find_count(c, "return_bf16", 0, 1, &return_bf16, why) != 0 ||
+        find_choice(c, "dialect", RMS_DIALECTS - 1, &dialect, why) != 0)
         return -1;
+    p->dialect = (int) dialect;
+    if (p->dialect == HF && p->out_scale != 1)
+        return refuse(why, "hf has no out_scale (RMS-13)");
     p->cast_on = (int) cast;
     p->x = find_tensor(c, "x", 0, why);
     if (p->x == NULL)
@@ -341,7 +372,7 @@ static int load_weight(const struct rmsnorm *const p, const struct test_case *co
     if (w->rank != 1 || w->shape[0] != p->e.d || (p->e.d > 1 && w->stride[0] != 1))
         return refuse(why, "weight is not a contiguous vector of %lld (RMS-5, RMS-8)", (long long) p->e.d);
     for (int64_t j = 0; j < p->e.d; j++)
-        p->w[j] = view_load(w, 0, 0, j);
+        p->w[j] = p->dialect == GEMMA ? num_add(TYPE_F32, view_load(w, 0, 0, j), 1.0) : view_load(w, 0, 0, j); /* RMS-13 */
     return 0;
 }
 
