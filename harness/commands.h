@@ -56,6 +56,7 @@ struct run {
 };
 /* Runs every kernel of a backend on the cases (golden: the file they come from, or NULL). 0, or an exit code. */
 int run_backend(struct run *run, const struct options *o, const char *backend, const struct cases *cases, const char *golden);
+int run_goldens(struct run *run, const struct options *o); /* the same on the cases of the goldens (run_golden.c) */
 int run_exit_code(const struct run *run);
 int run_reports(const struct options *o, struct run *run, json_t *summary); /* writes those of --report; 0, or an exit code */
 

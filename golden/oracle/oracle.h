@@ -5,7 +5,7 @@
  * names is one call on the exact real, and codes are found by search. Slow and short on purpose.
  *
  *   - main.c: walks the cases; h5.c: the file format "layercheck-1"; data.c: the same in memory
- *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c: RMS
+ *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H
@@ -153,6 +153,28 @@ struct cast {
 /* Reads the cast's scalars and outputs `out`, `sf`, `extra_sf`, and clears them. */
 int cast_bind(struct cast *cast, const struct test_case *c, const struct tensor *x, struct why *why);
 void cast_row(const struct cast *cast, int64_t b, int64_t m, const double *x); /* d values, exact in f32 */
+
+/* ---- hull.c: RMS-5 ---- */
+
+/* One f32 number and the range that its clause leaves to an implementation. */
+struct freedom {
+    double nominal, least, most;
+};
+
+/* The factors of RMS-5: r, rstd, w, out_scale. A set of them is a mask. */
+enum { FACTORS = 4, FACTOR_SETS = 1 << FACTORS };
+
+/* For every set of factors: the least and the largest magnitude of their product, each product rounded once,
+ * and what underflow may add or take away. */
+struct hull {
+    mpfr_t least[FACTOR_SETS], most[FACTOR_SETS], lost[FACTOR_SETS];
+};
+
+void hull_init(struct hull *h);
+void hull_clear(struct hull *h);
+
+/* The magnitudes of an f32 product of non-zero factors, at most three roundings, in any order: [lo, hi], rounded outward. */
+void hull_of(struct hull *h, double r, struct freedom rstd, double w, double out_scale, double *lo, double *hi);
 
 /* ---- operators ---- */
 

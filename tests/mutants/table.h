@@ -361,9 +361,6 @@ NOT_A_MUTANT(Q08, "SF-3 leaves the value of padding rows free; writing outside t
                   "colf_pad_spills")
 NOT_A_MUTANT(Q19, "the casts make bytes 105..247 (E4M3) and 1..253 (E2M1) only, and a group with an Inf is unspecified "
                   "(CAST-7); it awaits SF-5")
-NOT_A_MUTANT(F06, "an attention cache's reader and writer disagree: no operator here has the two")
-NOT_A_MUTANT(F08, "an unsupported device answers LC_UNSUPPORTED, which is no pass, and an output of zeros is cast_tail_unwritten"
-                  " writ large")
 
 EQUIVALENT(cast_sf_times_rounded_with_round_sf,
            "amax * fl(1/448) has the byte of fl(amax/448) for every f32 amax at or above the floor (all "
@@ -381,18 +378,17 @@ EQUIVALENT(cast_f32_nan, "dialect f32-nan: what is scaled stays below 464, and a
 EQUIVALENT(cast_ftz, "an f32 subnormal x is below the floor's amax, and its code is a zero of the same sign: e >= -22")
 
 /* The row's case with M=64, d=4096, fill=normal and BF16 out: less than 0.1 % of what the kernel writes. */
-RARE(cast_no_floor)
-RARE(cast_floors_scale)
-RARE(cast_floor_1e10)
-RARE(cast_floor_strided) RARE(cast_zero_is_one) RARE(cast_exp_always_up) RARE(cast_exp_log2f) RARE(cast_exp_low_bits)
-    RARE(cast_sign_smear) RARE(cast_code_ties_away) RARE(cast_code_ties_zero) RARE(cast_subnormal_flush)
-        RARE(cast_subnormal_formula) RARE(cast_underflow_sign) RARE(cast_inverse_half) RARE(cast_inverse_of_sf)
-            RARE(cast_inverse_two_roundings) RARE(cast_divides) RARE(cast_product_truncate) RARE(cast_inverse_not_floored)
-                RARE(cast_zero_unsigned) RARE(cast_nan_zero) RARE(cast_nan_saturates) RARE(cast_nan_leaks)
-                    RARE(rms_bf16_ties_away) RARE(rms_out_double_round) RARE(rms_eps_outside) RARE(rms_eps_fixed)
-                        RARE(rms_eps_bf16) RARE(rms_eps_max) RARE(rms_eps_before_mean) RARE(rms_eps_dropped_zero)
-                            RARE(rms_residual_zero_sign) RARE(rms_ftz) RARE(rms_zero_unsigned) RARE(rms_nan_swallowed)
-                                RARE(rms_nan_leaks) RARE(rms_residual_out_nan_row)
+/* clang-format off */
+RARE(cast_no_floor) RARE(cast_floors_scale) RARE(cast_floor_1e10) RARE(cast_floor_strided) RARE(cast_zero_is_one)
+RARE(cast_exp_always_up) RARE(cast_exp_log2f) RARE(cast_exp_low_bits) RARE(cast_sign_smear) RARE(cast_code_ties_away)
+RARE(cast_code_ties_zero) RARE(cast_subnormal_flush) RARE(cast_subnormal_formula) RARE(cast_underflow_sign)
+RARE(cast_inverse_half) RARE(cast_inverse_of_sf) RARE(cast_inverse_two_roundings) RARE(cast_divides)
+RARE(cast_product_truncate) RARE(cast_inverse_not_floored) RARE(cast_zero_unsigned) RARE(cast_nan_zero)
+RARE(cast_nan_saturates) RARE(cast_nan_leaks) RARE(rms_bf16_ties_away) RARE(rms_out_double_round) RARE(rms_eps_outside)
+RARE(rms_eps_fixed) RARE(rms_eps_bf16) RARE(rms_eps_max) RARE(rms_eps_before_mean) RARE(rms_eps_dropped_zero)
+RARE(rms_residual_zero_sign) RARE(rms_ftz) RARE(rms_zero_unsigned) RARE(rms_nan_swallowed) RARE(rms_nan_leaks)
+RARE(rms_residual_out_nan_row)
+/* clang-format on */
 
 #undef M
 #undef MC

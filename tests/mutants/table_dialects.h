@@ -78,3 +78,7 @@ M(f32res_stores_cut, rmsnorm, "RMS-13", "R03", "rmsnorm(M=17,d=128,res=1,dialect
 M(gemma_bf16, rmsnorm, "RMS-13", "R06", "rmsnorm(M=17,d=128,dialect=gemma,fill=normal)", "value:out", "1 + w formed in BF16")
 M(f32cast_rounded, rmsnorm, "RMS-6", "clause", "rmsnorm(M=17,d=1000,out=e4m3,sf=row,dialect=f32cast,fill=normal)", "value:out",
   "the cast reads RN_bf16(y), as RMS-6 has it")
+
+NOT_A_MUTANT(F06, "an attention cache's reader and writer disagree: no operator here has the two")
+NOT_A_MUTANT(F08, "an unsupported device answers LC_UNSUPPORTED, which is no pass, and an output of zeros is cast_tail_unwritten"
+                  " writ large")
