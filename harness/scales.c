@@ -14,6 +14,7 @@ void scales_drop(struct kase *k)
     kase_set(k, "sf", "col");
     kase_set(k, "round", "1");
     kase_set(k, "utccp", "0");
+    kase_set(k, "ragged", "-");
 }
 
 const char *scales_settle(struct kase *k, int64_t d, int64_t batch)
@@ -25,9 +26,13 @@ const char *scales_settle(struct kase *k, int64_t d, int64_t batch)
         kase_set(k, "round", "1");
         why = "sf=col and sf=rowp need round=1 (SF-0)";
     }
-    if (packed && round_up(d, g) / g % 4) {
+    if (packed && round_up(d, g) / g % 4 && kase_is(k, "ragged", "-")) {
         kase_set(k, "sf", kase_is(k, "sf", "col") ? "colf" : "row");
-        why = "sf=col and sf=rowp need a multiple of 4 groups (SF-2, SF-3)";
+        why = "sf=col and sf=rowp need a multiple of 4 groups, or ragged (SF-2, SF-3, SF-6)";
+    }
+    if (!packed && !kase_is(k, "ragged", "-")) {
+        kase_set(k, "ragged", "-");
+        why = "ragged needs sf=col or sf=rowp (SF-6)";
     }
     if (kase_int(k, "utccp") && (kase_int(k, "utccp") < 0 || kase_int(k, "G") != 32 || kase_int(k, "round") != 1 || d % 128 ||
                                  batch != 1 || !strcmp(kase_name(k, "rank"), "1"))) {
@@ -50,7 +55,7 @@ void scales_build(struct call *c, int sf_slot, int on)
     const int64_t g = kase_int(k, "G") ? kase_int(k, "G") : d, groups = round_up(d, g) / g, m_pad = round_up(m, 4);
     const int col = kase_is(k, "sf", "col") || kase_is(k, "sf", "colf"),
               packed = kase_is(k, "sf", "col") || kase_is(k, "sf", "rowp");
-    const int64_t n = packed ? groups / 4 : groups, utccp = kase_int(k, "utccp");
+    const int64_t n = packed ? (groups + 3) / 4 : groups, utccp = kase_int(k, "utccp");
 
     const int64_t shape[3] = { batch, m, n };
     const int64_t row_stride[3] = { m * n, n, 1 }, col_stride[3] = { n * m_pad, 1, m_pad };
@@ -74,6 +79,8 @@ void scales_build(struct call *c, int sf_slot, int on)
     call_scalar(c, "extra_sf", utccp > 0, 0);
     call_scalar(c, "extra_sf_layout", utccp > 0, 0);
     call_scalar(c, "extra_sf_block_m", utccp, 0);
+    if (!kase_is(k, "ragged", "-"))
+        call_scalar(c, "sf_ragged", kase_int(k, "ragged"), 0);
 }
 
 void call_bases(struct call *c)
