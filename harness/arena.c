@@ -34,7 +34,9 @@ void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors
         if (!s->listed)
             continue;
         tensors[n] = s->t;
-        tensors[n].data = s->miss < 0 ? NULL : (void *) ((uintptr_t) base + s->offset);
+        tensors[n].data = s->miss == NULL_POINTER   ? NULL
+                          : s->miss == WILD_POINTER ? (void *) (uintptr_t) 0x1001
+                                                    : (void *) ((uintptr_t) base + s->offset);
         n++;
     }
     *to = (struct lc_call) { .size = sizeof *to,
@@ -98,7 +100,7 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
         c->op->bads[c->bad].spoil(c);
         for (int i = 0; i < MAX_TENSORS; i++)
             if (c->slot[i].listed && c->slot[i].same_as >= 0)
-                c->slot[i].offset = c->slot[c->slot[i].same_as].offset;
+                c->slot[i].offset = c->slot[c->slot[i].same_as].offset + (size_t) c->slot[i].shift;
             else if (c->slot[i].listed && c->slot[i].miss > 0)
                 c->slot[i].offset = c->slot[i].offset / LINE * LINE + (size_t) c->slot[i].miss;
     }

@@ -40,6 +40,8 @@ struct kase { /* a case: one value per axis of op */
 enum dir { DIR_IN, DIR_OUT };
 enum owner { KEEP, INPUT, OWNED, PAD }; /* per arena byte: must not change (guards, gaps) | input, likewise | judged | free */
 
+enum { NULL_POINTER = -1, WILD_POINTER = -2 /* nothing is mapped there (RMS-11) */ };
+
 struct slot {           /* one tensor of a call; storage lies in the arena */
     struct lc_tensor t; /* as the kernel gets it; t.data is set when the arena is bound */
     enum lc_dtype fmt;  /* of one judged element: LC_UE8M0 for packed scales, LC_E2M1X2 for one 4-bit code, else t.dtype */
@@ -49,7 +51,8 @@ struct slot {           /* one tensor of a call; storage lies in the arena */
     int same_as; /* >= 0: the same storage as that slot (RMS-2, RMS-7) */
     int storage_rank;
     int64_t storage[3];   /* dims of the storage in elements of t.dtype, row-major; its size for HDF5 and the arena */
-    int64_t miss;         /* bytes by which the base misses a 128-byte boundary */
+    int64_t shift;        /* bytes behind same_as's start; of refusals alone */
+    int64_t miss;         /* bytes by which the base misses a 128-byte boundary, or one of the pointers above */
     size_t offset, bytes; /* in the arena, set by arena_layout */
 };
 

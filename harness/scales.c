@@ -64,11 +64,13 @@ void scales_build(struct call *c, int sf_slot, int on)
                 rank == 1 && col ? 2 : rank, (col ? col_storage : row_storage) + (rank == 1 && col ? 1 : skip));
     c->slot[sf_slot].fmt = packed ? LC_UE8M0 : LC_F32;
     c->slot[sf_slot].on = on;
-    if (utccp) {
-        const int64_t rows = round_up(m, utccp) / utccp * round_up(utccp, 128) + 64; /* some rows that no m maps to */
-        const int64_t view[2] = { m, d / 128 }, stride[2] = { 1, rows }, storage[2] = { d / 128, rows };
+    if (utccp || kase_int(k, "off")) { /* off: listed, and switched off by extra_sf = 0 */
+        const int64_t block = utccp ? utccp : 1;
+        const int64_t rows = round_up(m, block) / block * round_up(block, 128) + 64; /* some rows that no m maps to */
+        const int64_t words = (d + 127) / 128, view[2] = { m, words }, stride[2] = { 1, rows }, storage[2] = { words, rows };
         call_tensor(c, sf_slot + 1, "extra_sf", LC_I32, DIR_OUT, 2, view, stride, 2, storage);
         c->slot[sf_slot + 1].fmt = LC_UE8M0;
+        c->slot[sf_slot + 1].on = on && utccp > 0;
     }
     if (!on)
         return;
@@ -92,6 +94,6 @@ void call_bases(struct call *c)
             continue;
         const int col_sf = !strcmp(s->t.name, "sf") && (kase_is(&c->id, "sf", "col") || kase_is(&c->id, "sf", "colf"));
         const int64_t step = col_sf ? 16 : fmt_bytes((enum lc_dtype) s->t.dtype); /* SF-3: 16-byte aligned */
-        s->miss = round_up(at >= 0 ? at : 7 * i + 1, step) % 128;
+        s->miss = !s->on && kase_int(&c->id, "off") == 2 ? WILD_POINTER : round_up(at >= 0 ? at : 7 * i + 1, step) % 128;
     }
 }

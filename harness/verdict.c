@@ -178,7 +178,7 @@ static bool says_why(const char *msg, const struct bad *bad)
     if (!clause || strncmp(words, bad->argument, n) || (words[n] != ':' && words[n] != ' '))
         return false;
     memset(clause, ' ', strlen(bad->clause));
-    return strstr(words + n, bad->value) != NULL;
+    return strstr(words, bad->value) != NULL;
 }
 
 static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, struct result *r)

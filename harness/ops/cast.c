@@ -47,6 +47,10 @@ static const char *settle(struct kase *k)
         kase_set(k, "bs", "0");
         why = "B and bs need rank=3";
     }
+    if (kase_int(k, "perm") && (rank < 3 || kase_int(k, "bs"))) {
+        kase_set(k, "perm", "0");
+        why = "perm=1 needs rank=3 and bs=0";
+    }
     if (rank == 1 && (kase_int(k, "M") != 1 || kase_int(k, "xs") != 0)) {
         kase_set(k, "M", "1");
         kase_set(k, "xs", "0");
@@ -62,6 +66,10 @@ static const char *settle(struct kase *k)
     }
     const char *const scales = scales_settle(k, kase_int(k, "d"), rank == 3 ? kase_int(k, "B") : 1);
     const char *const codes = codes_settle(k);
+    if (kase_int(k, "off") && kase_int(k, "utccp")) {
+        kase_set(k, "off", "0");
+        why = "off needs utccp=0: extra_sf is what can be off";
+    }
     if (!kase_is(k, "bad", "-")) {
         struct kase plain;
         kase_default(&plain, k->op);
@@ -80,9 +88,10 @@ static void build(struct call *c)
     const struct kase *const k = &c->id;
     const int rank = kase_is(k, "rank", "3") ? 3 : kase_is(k, "rank", "2") ? 2 : 1, skip = 3 - rank;
     const int64_t b = rank == 3 ? kase_int(k, "B") : 1, m = kase_int(k, "M"), d = kase_int(k, "d");
-    const int64_t row = d + kase_int(k, "xs"), batch = m * row + kase_int(k, "bs");
+    const int64_t wide = d + kase_int(k, "xs"), perm = kase_int(k, "perm");
+    const int64_t row = perm ? b * wide : wide, batch = perm ? wide : m * wide + kase_int(k, "bs");
     const int64_t shape[3] = { b, m, d }, stride[3] = { batch, row, 1 }, dense[3] = { m * d, d, 1 };
-    const int64_t gaps[2] = { b, batch }, rows[3] = { b, m, row };
+    const int64_t gaps[2] = { b, batch }, rows[3] = { perm ? m : b, perm ? b : m, wide };
     const int has_gap = rank == 3 && kase_int(k, "bs") > 0;
     call_tensor(c, CAST_X, "x", kase_is(k, "x", "f32") ? LC_F32 : LC_BF16, DIR_IN, rank, shape + skip, stride + skip,
                 has_gap ? 2 : rank, has_gap ? gaps : rows + skip);
@@ -142,6 +151,9 @@ const struct op op_cast = {
         SCALE_AXES,
         { "xs", "elements by which x's row stride exceeds d", "0|1|8|16|37", AXIS_INT, 0 },
         { "bs", "elements by which x's batch stride exceeds M rows", "0|3|64", AXIS_INT, 0 },
+        { "perm", "1: x's rows of all batches interleave, batch stride below row stride", "0|1", AXIS_INT, 0 },
+        { "off", "1: scales that are switched off are listed; 2: with an address where nothing is mapped (RMS-11)", "0|1|2",
+          AXIS_INT, 0 },
         { "at", "bytes by which bases miss a 128-byte boundary, at least an element; -1: each operand another",
           "0|1|2|4|8|16|64|-1", AXIS_INT, 0 },
         { "fill", "the data", NULL, AXIS_NAME, 0 },

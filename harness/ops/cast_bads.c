@@ -17,7 +17,7 @@ static void x_stride(struct call *c)
 }
 static void x_null(struct call *c)
 {
-    c->slot[CAST_X].miss = -1;
+    c->slot[CAST_X].miss = NULL_POINTER;
 }
 static void x_base(struct call *c)
 {
@@ -172,6 +172,81 @@ static void extra_dtype(struct call *c)
     c->slot[CAST_EXTRA_SF].t.dtype = LC_F32;
 }
 
+static void x_absent(struct call *c)
+{
+    c->slot[CAST_X].listed = 0;
+}
+static void x_rank_4(struct call *c)
+{
+    c->slot[CAST_X].t.rank = 4;
+}
+static void out_null(struct call *c)
+{
+    c->slot[CAST_OUT].miss = NULL_POINTER;
+}
+static void out_absent(struct call *c)
+{
+    c->slot[CAST_OUT].listed = 0;
+}
+static void out_partly(struct call *c) /* one row into x */
+{
+    c->slot[CAST_OUT].same_as = CAST_X;
+    c->slot[CAST_OUT].shift = 2 * 128;
+}
+static void sf_null(struct call *c)
+{
+    c->slot[CAST_SF].miss = NULL_POINTER;
+}
+static void sf_partly(struct call *c)
+{
+    c->slot[CAST_SF].same_as = CAST_X;
+    c->slot[CAST_SF].shift = 3 * 256 - 16;
+}
+static void extra_shape(struct call *c)
+{
+    c->slot[CAST_EXTRA_SF].t.shape[1] = 2;
+}
+static void extra_base(struct call *c)
+{
+    c->slot[CAST_EXTRA_SF].miss = 2;
+}
+static void extra_alias(struct call *c)
+{
+    c->slot[CAST_EXTRA_SF].same_as = CAST_SF;
+}
+static void extra_group(struct call *c)
+{
+    call_set_scalar(c, "group", 64, 0), call_set_scalar(c, "sf_packed", 0, 0);
+    c->slot[CAST_SF].t.dtype = LC_F32;
+    c->slot[CAST_SF].t.shape[1] = 2;
+}
+static void extra_round(struct call *c)
+{
+    call_set_scalar(c, "round_sf", 0, 0), call_set_scalar(c, "sf_packed", 0, 0);
+    c->slot[CAST_SF].t.dtype = LC_F32;
+    c->slot[CAST_SF].t.shape[1] = 4;
+}
+static void extra_d(struct call *c)
+{
+    call_set_scalar(c, "sf_packed", 0, 0);
+    c->slot[CAST_X].t.shape[1] = c->slot[CAST_OUT].t.shape[1] = c->slot[CAST_OUT].t.stride[0] = 96;
+    c->slot[CAST_SF].t.dtype = LC_F32;
+    c->slot[CAST_SF].t.shape[1] = 3;
+}
+static void extra_batch(struct call *c)
+{
+    static const int slots[3] = { CAST_X, CAST_OUT, CAST_SF };
+    for (int i = 0; i < 3; i++) { /* (3, n) becomes (3, 1, n) */
+        struct lc_tensor *const t = &c->slot[slots[i]].t;
+        t->rank = 3;
+        t->shape[2] = t->shape[1];
+        t->stride[2] = t->stride[1];
+        t->shape[1] = 1;
+        t->stride[1] = i == 2 ? 1 : t->stride[0];
+        t->stride[0] = i == 2 ? 4 : t->stride[0];
+    }
+}
+
 const struct bad cast_bads[] = {
     { "x-rank", "x", "CAST-10", "rank 0", x_rank },
     { "x-dtype", "x", "CAST-10", "dtype i32", x_dtype },
@@ -179,6 +254,20 @@ const struct bad cast_bads[] = {
     { "x-null", "x", "CAST-10", "NULL", x_null },
     { "x-base", "x", "CAST-10", "0x", x_base },
     { "x-d", "x", "CAST-10", "d = 0", x_d },
+    { "x-absent", "x", "CAST-10", "not given", x_absent },
+    { "x-rank-4", "x", "CAST-10", "rank 4", x_rank_4 },
+    { "out-null", "out", "CAST-10", "NULL", out_null },
+    { "out-absent", "out", "CAST-10", "not given", out_absent },
+    { "out-partly", "out", "DET-4", "0x", out_partly },
+    { "sf-null", "sf", "SF-3", "NULL", sf_null },
+    { "sf-partly", "sf", "DET-4", "0x", sf_partly },
+    { "extra-shape", "extra_sf", "SF-4", "shape (3, 2)", extra_shape },
+    { "extra-base", "extra_sf", "SF-4", "0x", extra_base },
+    { "extra-alias", "extra_sf", "DET-4", "0x", extra_alias },
+    { "extra-group", "group", "SF-4", "64", extra_group },
+    { "extra-round", "round_sf", "SF-4", "0", extra_round },
+    { "extra-d", "x", "SF-4", "d = 96", extra_d },
+    { "extra-batch", "x", "SF-4", "B = 3", extra_batch },
     { "out-shape", "out", "CAST-10", "shape[0] = 2", out_shape },
     { "out-dtype", "out", "CAST-10", "dtype ue8m0", out_dtype },
     { "out-stride", "out", "CAST-10", "stride[0] = 64", out_stride },
@@ -191,7 +280,7 @@ const struct bad cast_bads[] = {
     { "ragged-f32", "sf_ragged", "SF-6", "1", ragged_f32 },
     { "ragged-words", "sf", "SF-3", "shape[1] = 0", ragged_words },
     { "group-20", "group", "CAST-10", "20", group_20 },
-    { "group-0", "group", "CAST-10", "0", group_0 },
+    { "group-0", "group", "CAST-10", "group: 0", group_0 },
     { "round-2", "round_sf", "SF-0", "2", round_2 },
     { "packed-f32", "sf_packed", "SF-0", "1", packed_f32 },
     { "packed-groups", "x", "SF-3", "d = 128", packed_groups },

@@ -117,7 +117,10 @@ static double pow2_edges(const struct call *c, int64_t row, int64_t col, int64_t
     const int k = (int) (bits % 40) - (is_clamped_high(c) ? 0 : 20);
     const int f32 = x_fmt(c) == LC_F32;
     const double edge = is_e2m1(c) ? 6 : 448, others = is_e2m1(c) ? 1.2 : 32; /* a draw is below 4.9 */
-    const int64_t ulps = f32 ? (int64_t) (bits >> 8) % 129 - 64 : (int64_t) (bits >> 8) % 5 - 2;
+    const int64_t near = (int64_t) (bits >> 8) % 3 - 1, far = (int64_t) (bits >> 10) % 129 - 64;
+    const int64_t ulps = bits >> 30 == 0 && f32
+                             ? far
+                             : near * (1 + (int64_t) (bits >> 20) % 2); /* mostly the edge and its neighbours */
     if (is_largest(c, bits, col))
         return ldexp(edge + (double) ulps * ldexp(1, ilogb(edge) - (f32 ? 23 : 7)), k) * (draw_bits(c, CAST_X, i) & 1 ? -1 : 1);
     return ldexp(draw_normal(c, CAST_X, i) * others, k);

@@ -23,7 +23,7 @@ static const char *drop(struct kase *k, const char *axis, const char *value, con
 static const char *settle(struct kase *k)
 {
     const char *why = NULL;
-    static const char *const strides[] = { "xs", "rs", "os", "ros", NULL };
+    static const char *const strides[] = { "xs", "rs", "os", "bfs", "ros", NULL };
     if (!kase_is(k, "bad", "-")) {
         struct kase plain; /* a refusal is one good call, spoiled: every operand takes part */
         kase_default(&plain, k->op);
@@ -47,7 +47,7 @@ static const char *settle(struct kase *k)
     if (kase_is(k, "dialect", "f32cast"))
         why = drop(k, "out", "e4m3", "dialect=f32cast is about the cast (RMS-6)", why);
     for (int i = 0; strides[i]; i++)
-        if (kase_int(k, strides[i]) < 0 || kase_int(k, strides[i]) % 16)
+        if (kase_int(k, strides[i]) < 0 || (kase_int(k, strides[i]) % 16 && (kase_int(k, "M") > 1 || rank_of(k) == 3)))
             why = drop(k, strides[i], "0", "row strides are multiples of 16 elements (RMS-8)", why);
     if (kase_int(k, "bs") < 0 || kase_int(k, "bs") % 16)
         why = drop(k, "bs", "0", "bs is a multiple of 16 (RMS-8)", why);
@@ -60,7 +60,12 @@ static const char *settle(struct kase *k)
     if (rank_of(k) == 2) {
         why = drop(k, "B", "2", "B needs rank=3", why);
         why = drop(k, "bs", "0", "bs needs rank=3", why);
+        why = drop(k, "perm", "0", "perm needs rank=3", why);
     }
+    if (kase_int(k, "bs"))
+        why = drop(k, "perm", "0", "perm needs bs=0", why);
+    if (!kase_int(k, "bf16") || kase_is(k, "out", "bf16"))
+        why = drop(k, "bfs", "0", "bfs needs bf16=1 and storage of its own", why);
     if (!kase_int(k, "res")) {
         why = drop(k, "rs", "0", "rs needs res=1", why);
         why = drop(k, "ros", "0", "ros needs res=1", why);
@@ -81,8 +86,8 @@ static const char *settle(struct kase *k)
         scales_drop(k);
         why = why || kase_same(&before, k) ? why : "G, sf, round, utccp, ragged need out=e4m3";
     }
-    if (kase_int(k, "off") && kase_int(k, "res") && kase_int(k, "bf16") && kase_is(k, "out", "e4m3") && kase_int(k, "utccp"))
-        why = drop(k, "off", "0", "off=1 needs an operand that is switched off", why);
+    if (kase_int(k, "res") && kase_int(k, "bf16") && kase_is(k, "out", "e4m3") && kase_int(k, "utccp"))
+        why = drop(k, "off", "0", "off needs an operand that is switched off", why);
     if (kase_is(k, "fill", "ties") || kase_is(k, "fill", "pow2-edges")) { /* make rstd a power of two */
         why = drop(k, "eps", kase_is(k, "fill", "ties") ? "1.75" : "0.75", "fill=ties needs eps=1.75, pow2-edges eps=0.75", why);
         why = drop(k, "scale", "1", "fill=ties and pow2-edges need scale=1", why);
@@ -100,11 +105,11 @@ static const char *settle(struct kase *k)
 static void rows_tensor(struct call *c, int slot, const char *name, enum lc_dtype dtype, enum dir dir, int64_t extra, int dense)
 {
     const struct kase *const k = &c->id;
-    const int rank = rank_of(k), skip = 3 - rank;
+    const int rank = rank_of(k), skip = 3 - rank, perm = !dense && kase_int(k, "perm");
     const int64_t b = rank == 3 ? kase_int(k, "B") : 1, m = kase_int(k, "M"), d = kase_int(k, "d");
     const int64_t row = dense ? d : round_up(d, 16) + extra, bs = dense || rank == 2 ? 0 : kase_int(k, "bs");
-    const int64_t shape[3] = { b, m, d }, stride[3] = { m * row + bs, row, 1 };
-    const int64_t storage[3] = { b, m, row }, gaps[2] = { b, m * row + bs };
+    const int64_t shape[3] = { b, m, d }, stride[3] = { perm ? row : m * row + bs, perm ? b * row : row, 1 };
+    const int64_t storage[3] = { perm ? m : b, perm ? b : m, row }, gaps[2] = { b, m * row + bs };
     call_tensor(c, slot, name, dtype, dir, rank, shape + skip, stride + skip, bs ? 2 : rank, bs ? gaps : storage + skip);
 }
 
@@ -129,7 +134,7 @@ static void build(struct call *c)
                                            : LC_BF16,
                 DIR_OUT, kase_int(k, "os"), cast);
     if (bf16 || off) {
-        rows_tensor(c, RMS_BF16, "bf16", LC_BF16, DIR_OUT, kase_int(k, "os"), 0);
+        rows_tensor(c, RMS_BF16, "bf16", LC_BF16, DIR_OUT, kase_int(k, kase_is(k, "out", "bf16") ? "os" : "bfs"), 0);
         c->slot[RMS_BF16].on = bf16;
         if (bf16 && kase_is(k, "out", "bf16"))
             c->slot[RMS_BF16].same_as = RMS_OUT; /* RMS-7 */
@@ -195,13 +200,16 @@ const struct op op_rmsnorm = {
         { "scale", "out_scale", "1|-0.7|3|0", AXIS_REAL, 0 },
         { "xs", "elements by which x's row stride exceeds d, rounded up to 16", "0|16|48", AXIS_INT, 0 },
         { "rs", "the same of residual", "0|16|80", AXIS_INT, 0 },
-        { "os", "the same of out and bf16", "0|32|112", AXIS_INT, 0 },
+        { "os", "the same of out", "0|32|112", AXIS_INT, 0 },
+        { "bfs", "the same of bf16", "0|48|96", AXIS_INT, 0 },
         { "ros", "the same of residual_out", "0|16|64", AXIS_INT, 0 },
         { "bs", "elements by which batch strides exceed M rows", "0|16|160", AXIS_INT, 0 },
         { "at", "bytes by which bases miss a 128-byte boundary, at least an element; -1: each operand another",
           "0|1|2|4|8|16|64|-1", AXIS_INT, 0 },
         { "alias", "1: residual is the same view as x (RMS-2)", "0|1", AXIS_INT, 0 },
-        { "off", "1: operands that are switched off are listed, with a pointer in their place (RMS-11)", "0|1", AXIS_INT, 0 },
+        { "perm", "1: rows of all batches interleave, batch strides below row strides", "0|1", AXIS_INT, 0 },
+        { "off", "1: operands that are switched off are listed; 2: with an address where nothing is mapped (RMS-11)", "0|1|2",
+          AXIS_INT, 0 },
         { "fill", "the data", NULL, AXIS_NAME, 0 },
         { "dialect", "of RMS-13, in which kernels that state it are judged; -: none", "-|hf|f32res|gemma|f32cast", AXIS_NAME, 1 },
         { "seed", "of the data", "1", AXIS_INT, 1 },
@@ -247,7 +255,8 @@ const struct op op_rmsnorm = {
         { "pow2-edges", "amax of a group of 32 is 448 * 2^k and up to two BF16 ulps away", rmsnorm_fill_pow2_edges, 0 },
         { "sentinel", "first and last row and last channel the largest", rmsnorm_fill_sentinel, 0 },
         { "mixed", "scales that differ between neighbours in rows and columns", rmsnorm_fill_mixed, 0 },
-        { "specials", "NaN, Inf, -0, subnormals in some rows", rmsnorm_fill_specials, 0 },
+        { "specials", "NaN, Inf, -0, subnormals in some rows of x and of residual", rmsnorm_fill_specials, 0 },
+        { "weights", "of any sign, some subnormal, -0, one NaN", rmsnorm_fill_weights, 0 },
     },
     .may_refuse_bases = 1,
     .bads = rmsnorm_bads,

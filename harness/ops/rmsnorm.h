@@ -19,6 +19,7 @@ void rmsnorm_fill_pow2_edges(struct call *c);
 void rmsnorm_fill_sentinel(struct call *c);
 void rmsnorm_fill_mixed(struct call *c);
 void rmsnorm_fill_specials(struct call *c);
+void rmsnorm_fill_weights(struct call *c);
 
 extern const struct bad rmsnorm_bads[]; /* ends at name == NULL */
 

@@ -15,7 +15,7 @@ static void x_rank(struct call *c) { t(c, RMS_X)->rank = 1; }
 static void x_dtype(struct call *c) { t(c, RMS_X)->dtype = LC_I32; }
 static void x_last(struct call *c) { t(c, RMS_X)->stride[1] = 2; }
 static void x_stride(struct call *c) { t(c, RMS_X)->stride[0] = 136; }
-static void x_null(struct call *c) { c->slot[RMS_X].miss = -1; }
+static void x_null(struct call *c) { c->slot[RMS_X].miss = NULL_POINTER; }
 static void x_base(struct call *c) { c->slot[RMS_X].miss = 1; }
 static void x_d(struct call *c) { t(c, RMS_X)->shape[1] = 0; }
 static void residual_shape(struct call *c) { t(c, RMS_RESIDUAL)->shape[0] = 2; }
@@ -54,6 +54,53 @@ static void sf_absent(struct call *c) { c->slot[RMS_SF].listed = 0; }
 static void sf_alias(struct call *c) { c->slot[RMS_SF].same_as = RMS_RESIDUAL_OUT; }
 static void extra_rows(struct call *c) { t(c, RMS_EXTRA_SF)->stride[1] = 383; }
 static void extra_absent(struct call *c) { c->slot[RMS_EXTRA_SF].listed = 0; }
+static void scale_nan(struct call *c) { call_set_scalar(c, "out_scale", 0, NAN); }
+static void x_absent(struct call *c) { c->slot[RMS_X].listed = 0; }
+static void residual_null(struct call *c) { c->slot[RMS_RESIDUAL].miss = NULL_POINTER; }
+static void residual_base(struct call *c) { c->slot[RMS_RESIDUAL].miss = 1; }
+static void residual_rank(struct call *c) { t(c, RMS_RESIDUAL)->rank = 1; }
+static void weight_absent(struct call *c) { c->slot[RMS_WEIGHT].listed = 0; }
+static void weight_null(struct call *c) { c->slot[RMS_WEIGHT].miss = NULL_POINTER; }
+static void weight_base(struct call *c) { c->slot[RMS_WEIGHT].miss = 3; }
+static void weight_rank(struct call *c) { t(c, RMS_WEIGHT)->rank = 2, t(c, RMS_WEIGHT)->shape[1] = 1, t(c, RMS_WEIGHT)->stride[1] = 1; }
+static void out_absent(struct call *c) { c->slot[RMS_OUT].listed = 0; }
+static void out_null(struct call *c) { c->slot[RMS_OUT].miss = NULL_POINTER; }
+static void out_partly(struct call *c) { c->slot[RMS_OUT].same_as = RMS_X, c->slot[RMS_OUT].shift = 128; }
+static void bf16_null(struct call *c) { c->slot[RMS_BF16].miss = NULL_POINTER; }
+static void bf16_base(struct call *c) { c->slot[RMS_BF16].miss = 1; }
+static void bf16_stride(struct call *c) { t(c, RMS_BF16)->stride[0] = 136; }
+static void bf16_partly(struct call *c) { c->slot[RMS_BF16].same_as = RMS_RESIDUAL, c->slot[RMS_BF16].shift = -128; }
+static void bf16_elsewhere(struct call *c) /* out BF16 without the cast, and another storage for bf16 (RMS-7) */
+{
+    call_set_scalar(c, "cast", 0, 0);
+    *t(c, RMS_OUT) = *t(c, RMS_RESIDUAL_OUT);
+    t(c, RMS_OUT)->name = "out";
+    c->slot[RMS_OUT].same_as = RMS_RESIDUAL_OUT;
+    call_set_scalar(c, "residual", 0, 0);
+}
+static void residual_out_absent(struct call *c) { c->slot[RMS_RESIDUAL_OUT].listed = 0; }
+static void residual_out_null(struct call *c) { c->slot[RMS_RESIDUAL_OUT].miss = NULL_POINTER; }
+static void residual_out_base(struct call *c) { c->slot[RMS_RESIDUAL_OUT].miss = 1; }
+static void batch_stride(struct call *c) /* (3, 128) becomes (3, 1, 128), the stride of the batch 136 */
+{
+    struct lc_tensor *const x = t(c, RMS_X);
+    x->rank = 3;
+    x->shape[2] = 128, x->shape[1] = 1;
+    x->stride[2] = 1, x->stride[1] = 128, x->stride[0] = 136;
+}
+static void switch_2(struct call *c) { call_set_scalar(c, "residual", 2, 0); }
+static void extra_group(struct call *c)
+{
+    call_set_scalar(c, "group", 64, 0), call_set_scalar(c, "sf_packed", 0, 0);
+    t(c, RMS_SF)->dtype = LC_F32;
+    t(c, RMS_SF)->shape[1] = 2;
+}
+static void extra_round(struct call *c)
+{
+    call_set_scalar(c, "round_sf", 0, 0), call_set_scalar(c, "sf_packed", 0, 0);
+    t(c, RMS_SF)->dtype = LC_F32;
+    t(c, RMS_SF)->shape[1] = 4;
+}
 /* clang-format on */
 
 const struct bad rmsnorm_bads[] = {
@@ -83,9 +130,33 @@ const struct bad rmsnorm_bads[] = {
     { "bf16-dtype", "bf16", "RMS-8", "dtype e4m3", bf16_dtype },
     { "cast-2", "cast", "RMS-7", "2", cast_2 },
     { "eps-0", "eps", "RMS-12", "0", eps_0 },
-    { "eps-negative", "eps", "RMS-12", "-1", eps_negative },
+    { "eps-negative", "eps", "RMS-12", "eps: -1", eps_negative },
     { "eps-nan", "eps", "RMS-12", "nan", eps_nan },
     { "scale-inf", "out_scale", "RMS-12", "inf", scale_inf },
+    { "scale-nan", "out_scale", "RMS-12", "nan", scale_nan },
+    { "x-absent", "x", "RMS-7", "not given", x_absent },
+    { "residual-null", "residual", "RMS-8", "NULL", residual_null },
+    { "residual-base", "residual", "RMS-8", "0x", residual_base },
+    { "residual-rank", "residual", "RMS-8", "rank 1", residual_rank },
+    { "weight-absent", "weight", "RMS-7", "not given", weight_absent },
+    { "weight-null", "weight", "RMS-8", "NULL", weight_null },
+    { "weight-base", "weight", "RMS-8", "0x", weight_base },
+    { "weight-rank", "weight", "RMS-5", "rank 2", weight_rank },
+    { "out-absent", "out", "RMS-7", "not given", out_absent },
+    { "out-null", "out", "CAST-10", "NULL", out_null },
+    { "out-partly", "out", "RMS-2", "0x", out_partly },
+    { "bf16-null", "bf16", "RMS-8", "NULL", bf16_null },
+    { "bf16-base", "bf16", "RMS-8", "0x", bf16_base },
+    { "bf16-stride", "bf16", "RMS-8", "stride[0] = 136", bf16_stride },
+    { "bf16-partly", "bf16", "RMS-2", "0x", bf16_partly },
+    { "bf16-elsewhere", "bf16", "RMS-7", "0x", bf16_elsewhere },
+    { "residual_out-absent", "residual_out", "RMS-7", "not given", residual_out_absent },
+    { "residual_out-null", "residual_out", "RMS-8", "NULL", residual_out_null },
+    { "residual_out-base", "residual_out", "RMS-8", "0x", residual_out_base },
+    { "batch-stride", "x", "RMS-8", "stride[0] = 136", batch_stride },
+    { "switch-2", "residual", "RMS-7", "2", switch_2 },
+    { "extra-group", "group", "SF-4", "64", extra_group },
+    { "extra-round", "round_sf", "SF-4", "0", extra_round },
     { "group-20", "group", "CAST-10", "20", group_20 },
     { "packed-f32", "sf_packed", "SF-0", "1", packed_f32 },
     { "packed-groups", "x", "SF-3", "d = 128", packed_groups },

@@ -95,12 +95,16 @@ static double mixed(const struct call *c, int slot, int64_t row, int64_t col, in
     return draw_normal(c, slot, i) * ldexp(1, (int) ((row * 5 + col / 16 * 3) % 16) - 8);
 }
 
+/* Five kinds of rows: normal; a NaN; a NaN in the residual where there is one; Inf in x or in the residual; zeros and subnormals. */
 static double specials(const struct call *c, int slot, int64_t row, int64_t col, int64_t i)
 {
     const uint32_t bits = draw_bits(c, slot, i);
-    if (row % 5 == 1 && slot == RMS_X && col == (int64_t) (draw_bits(c, slot, row << 24) % (uint32_t) width(c)))
+    const int64_t chosen = (int64_t) (draw_bits(c, slot, row << 24) % (uint32_t) width(c));
+    if (row % 5 == 1 && slot == RMS_X && col == chosen)
         return NAN;
-    if (row % 5 == 3 && slot == RMS_X && col % 50 == 7)
+    if (row % 5 == 2 && slot == RMS_RESIDUAL && col == chosen)
+        return NAN;
+    if (row % 5 == 3 && slot == (row % 2 ? RMS_X : RMS_RESIDUAL) && col % 50 == 7)
         return bits & 1 ? INFINITY : -INFINITY;
     if (row % 5 == 4)
         return bits & 1 ? -0.0 : ldexp(bits & 2 ? -1.0 : 1.0, -133 + (int) (bits >> 8) % 8);
@@ -110,11 +114,28 @@ static double specials(const struct call *c, int slot, int64_t row, int64_t col,
 /* clang-format off */
 #define FILL(name, lo, hi) void rmsnorm_fill_##name(struct call *c) { fill_weight(c, lo, hi); fill_rows(c, name); }
 FILL(normal, 0, 0) FILL(logu, -2, 3) FILL(outlier, 0, 0) FILL(tiny, 0, 0) FILL(huge, 0, 0) FILL(positive, 0, 0)
-FILL(zero_rows, 0, 0) FILL(exact, -1, 2) FILL(sentinel, 0, 0) FILL(mixed, 0, 0) FILL(specials, 0, 0)
+FILL(zero_rows, -1, 2) FILL(exact, -1, 2) FILL(sentinel, 0, 0) FILL(mixed, 0, 0) FILL(specials, 0, 0)
     /* clang-format on */
 
-    /* What the dialect adds to the weight. */
-    static double added(const struct call *c)
+    /* Weights of any sign; every seventh a subnormal of its format, every eleventh -0, and one NaN in a row of more than 8. */
+    void rmsnorm_fill_weights(struct call *c)
+{
+    const int f32 = c->slot[RMS_WEIGHT].fmt == LC_F32;
+    fill_weight(c, -3, 3);
+    for (int64_t i = 0; i < width(c); i++) {
+        const uint32_t bits = draw_bits(c, RMS_WEIGHT, i);
+        if (i % 7 == 3)
+            put(c, RMS_WEIGHT, 0, i, ldexp(bits & 1 ? -1.5 : 1.25, (f32 ? -145 : -131) + (int) (bits >> 8) % 4));
+        if (i % 11 == 5)
+            put(c, RMS_WEIGHT, 0, i, -0.0);
+    }
+    if (width(c) > 8)
+        put(c, RMS_WEIGHT, 0, width(c) / 2, NAN);
+    fill_rows(c, normal);
+}
+
+/* What the dialect adds to the weight. */
+static double added(const struct call *c)
 {
     return c->args.rmsnorm.dialect == RMS_GEMMA ? 1 : 0;
 }
@@ -176,15 +197,23 @@ static double rstd_of(const struct call *c, int64_t row)
     return rn_f32_rsqrt(rn_f32(rn_f32(sum / (double) width(c)) + c->args.rmsnorm.eps));
 }
 
+/* The w that brings unit * w nearest to the midpoint, and how far off it is. */
+static double weight_for(const struct call *c, double unit, double midpoint, double *off)
+{
+    const double w = rn(c->slot[RMS_WEIGHT].fmt, midpoint / unit - added(c));
+    *off = fabs((added(c) + w) * unit / midpoint - 1);
+    return w;
+}
+
 /* The w for which unit * w is a BF16 midpoint in [128, 256): solved for in f32; in BF16 the best of 128 midpoints. */
 static double weight_at_midpoint(const struct call *c, double unit, uint32_t bits)
 {
-    double best = 0, off = 1;
+    double best = 0, least = 1;
     for (uint32_t k = 0; k < 128; k++) {
-        const double midpoint = 128.5 + (bits + k) % 128;
-        const double w = rn(c->slot[RMS_WEIGHT].fmt, midpoint / unit - added(c));
-        if (fabs((added(c) + w) * unit / midpoint - 1) < off) {
-            off = fabs((added(c) + w) * unit / midpoint - 1);
+        double off;
+        const double w = weight_for(c, unit, 128.5 + (bits + k) % 128, &off);
+        if (off < least) {
+            least = off;
             best = w;
         }
         if (c->slot[RMS_WEIGHT].fmt == LC_F32)
@@ -193,20 +222,30 @@ static double weight_at_midpoint(const struct call *c, double unit, uint32_t bit
     return best;
 }
 
-/* Each block of 32 columns aims at one row: there y lands within the bound of a BF16 midpoint. One column of the block aims at
- * 449, the midpoint above 448: if y rounds up the scale doubles, so two scales are legal. */
+/* Each block of 32 columns aims at one row: there y lands within the bound of a BF16 midpoint. One column of the block, the one
+ * whose w comes nearest, aims at 449, the midpoint above 448: if y rounds up the scale doubles, so two scales are legal. */
 void rmsnorm_fill_brink(struct call *c)
 {
+    const int64_t n = c->op->rows(&c->args), d = width(c);
     fill_rows(c, positive);
-    for (int64_t i = 0; i < width(c); i++)
+    for (int64_t i = 0; i < d; i++)
         put(c, RMS_WEIGHT, 0, i, 1);
-    double unit_of_row = 0;
-    for (int64_t col = 0; c->op->rows(&c->args) > 0 && col < width(c); col++) {
-        const int64_t row = col / 32 % c->op->rows(&c->args);
-        if (col % 32 == 0)
-            unit_of_row = rstd_of(c, row) * c->args.rmsnorm.out_scale;
-        const double unit = r_of(c, row, col) * unit_of_row;
-        put(c, RMS_WEIGHT, 0, col,
-            col % 32 == 3 ? 449 / unit - added(c) : weight_at_midpoint(c, unit, draw_bits(c, RMS_WEIGHT, col)));
+    for (int64_t begin = 0; n > 0 && begin < d; begin += 32) {
+        const int64_t row = begin / 32 % n, end = begin + 32 < d ? begin + 32 : d;
+        const double rstd = rstd_of(c, row) * c->args.rmsnorm.out_scale;
+        int64_t top = begin;
+        double least = 1, off;
+        for (int64_t col = begin; col < end; col++) {
+            weight_for(c, r_of(c, row, col) * rstd, 449, &off);
+            if (off < least) {
+                least = off;
+                top = col;
+            }
+        }
+        for (int64_t col = begin; col < end; col++) {
+            const double unit = r_of(c, row, col) * rstd;
+            put(c, RMS_WEIGHT, 0, col,
+                col == top ? weight_for(c, unit, 449, &off) : weight_at_midpoint(c, unit, draw_bits(c, RMS_WEIGHT, col)));
+        }
     }
 }
