@@ -20,10 +20,17 @@ struct backend {
     int own_reference; /* the backend `ref` */
 };
 
-/* The reference as a backend: nominal codes at their places, nothing else written. */
+/* The reference as a backend: nominal codes at their places, nothing else written. In a dialect's case ref/ computes in it. */
 static const struct lc_kernel ref_kernels[] = {
     { "cast", "nominal", NULL, 0, 0, NULL, NULL },
     { "rmsnorm", "nominal", NULL, 0, 0, NULL, NULL },
+    { "cast", "nominal-deepgemm", "deepgemm", 0, 0, NULL, NULL },
+    { "cast", "nominal-sf-floor", "sf-floor", 0, 0, NULL, NULL },
+    { "cast", "nominal-f32-nan", "f32-nan", 0, 0, NULL, NULL },
+    { "rmsnorm", "nominal-hf", "hf", 0, 0, NULL, NULL },
+    { "rmsnorm", "nominal-f32res", "f32res", 0, 0, NULL, NULL },
+    { "rmsnorm", "nominal-gemma", "gemma", 0, 0, NULL, NULL },
+    { "rmsnorm", "nominal-f32cast", "f32cast", 0, 0, NULL, NULL },
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };
 static const struct lc_plugin ref_plugin = { LC_ABI, sizeof(struct lc_call), "ref", ref_kernels };

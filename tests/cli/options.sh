@@ -93,7 +93,7 @@ exits 5 'an empty filter, dry' run --backend ref -k 'no such text' --dry-run
 exits 5 'an empty list' list --suite ci -k 'no such text'
 exits 5 'all unsupported' run --backend "plugin:$build/hostile_supports_nothing.so" --case "$a_case"
 exits 5 'no kernel for this operator' run rmsnorm --backend "plugin:$build/hostile_fails.so"
-exits 5 'no kernel of this dialect' run cast --backend ref --dialect deepgemm
+exits 5 'no kernel of this dialect' run cast --backend "plugin:$build/hostile_fails.so" --dialect deepgemm
 exits 5 'an operator without this dialect' run cast --backend ref --dialect hf
 
 # ---- choosing cases ----
