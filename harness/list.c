@@ -27,6 +27,8 @@ static void describe(const struct op *op)
         const struct bound *const b = &op->bounds[i];
         if (b->k > 0)
             printf("  bound    %-12s %g u (%s): %s\n", b->tensor, b->k, b->clause, b->why);
+        else if (b->k < 0)
+            printf("  bound    %-12s %g ulp (%s): %s\n", b->tensor, -b->k, b->clause, b->why);
         else
             printf("  bound    %-12s bitwise (%s): %s\n", b->tensor, b->clause, b->why);
     }

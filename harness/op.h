@@ -71,11 +71,11 @@ struct tensor_desc {
 };
 struct bound {
     const char *tensor, *clause, *why, *script; /* why: the derivation in a sentence; script: tests/bounds/<op>.g or NULL */
-    double k;                                   /* radius = k * 2^-24 * m + underflow; 0: bitwise */
+    double k; /* radius = k * 2^-24 * m + underflow; 0: bitwise; -n: n neighbours, either side */
 };
 struct fill {
     const char *name, *help;
-    void (*make)(struct call *c); /* writes every input through put() */
+    void (*make)(struct call *c); /* writes every input through put(); NULL: there is none */
     unsigned may_be;
 };
 struct bad {                                      /* a violated precondition; one row of the refusal table */
