@@ -13,7 +13,7 @@ same() {
     (cd "$source/$folder" && ls ./*"$suffix") | sed "s,^\./,,; s,\\$suffix\$,," | grep -vxF "$(printf '%s\n' "$@")" | sort >files
     ok "$folder/*$suffix and op_names of meson.build" diff files names
 }
-same ref .c args iv num sf
+same ref .c args iv num sf wide
 same harness/ops .c '(none)'
 same fast/cpu .c plugin
 same fast/cuda .cu plugin device

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mutants: kernels of `cast` and `rmsnorm` that are wrong in one way each. Include it with any of these
+/* The mutants: kernels that are wrong in one way each. Include it with any of these
  * defined; all are undefined again at the end:
  *
  *   M(id, op, clause, source, cases, check, text)    a host mutant (plain_*.c), a variant of plugin "mutants"
@@ -323,6 +323,8 @@ M(cast_accepts_ragged_word, cast, "SF-3", "Q09", "cast(bad=*)", "refusal", "a la
 M(cast_accepts_few_rows, cast, "SF-4", "clause", "cast(bad=*)", "refusal", "an extra_sf with too few rows is accepted")
 M(cast_refuses_vaguely, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "the message names no argument and no clause")
 M(cast_writes_then_refuses, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "a byte of out is written before the check")
+
+#include "table_rope_table.h"
 
 /* ---- on a CUDA device ---- */
 MC(cu_rms_tail_unwritten, rmsnorm, "DET-3", "clause", "rmsnorm(M=17,d=100,fill=normal)", "poison",
