@@ -16,7 +16,7 @@ same() {
 same ref .c args iv num sf wide
 same harness/ops .c '(none)'
 same fast/cpu .c plugin
-same fast/cuda .cu plugin device
+same fast/cuda .cu plugin device rope_registry
 same golden/oracle .c main num data h5
 "$program" list | sed '/^$/,$d' | cut -d ' ' -f 1 | sort >listed
 ok '`layercheck list` and op_names of meson.build' diff listed names
