@@ -134,7 +134,7 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
             }
             own_elements(c, i, INPUT);
         }
-    if (!given)
+    if (!given && c->op->fills[kase_int(k, "fill")].make)
         c->op->fills[kase_int(k, "fill")].make(c);
     call_poison(c, POISON_A);
     return 0;

@@ -60,7 +60,9 @@ static int ref_run(const struct op *op, const struct lc_call *call)
                 const struct lc_tensor *const t = op_tensor(op, &args, i);
                 const enum lc_dtype f = t->dtype == LC_I32 ? LC_UE8M0 : (enum lc_dtype) t->dtype;
                 const uint32_t code = room.want.free[i][col] ? 0 : fmt_code(f, room.want.at[i][col].v);
-                code_to(f, (uint8_t *) t->data + op->place(&args, i, row, col), col, code);
+                const int64_t at = op->place(&args, i, row, col);
+                if (at >= 0)
+                    code_to(f, (uint8_t *) t->data + at, col, code);
             }
     }
     room_close(&room);

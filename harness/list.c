@@ -30,6 +30,8 @@ static void describe(const struct op *op)
             printf("dialect %s: ", b->dialect);
         if (b->k > 0)
             printf("%g u (%s): %s\n", b->k, b->clause, b->why);
+        else if (b->k < 0)
+            printf("%g ulp (%s): %s\n", -b->k, b->clause, b->why);
         else
             printf("bitwise (%s): %s\n", b->clause, b->why);
     }

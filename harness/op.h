@@ -82,12 +82,12 @@ struct tensor_desc {
 };
 struct bound {
     const char *tensor, *clause, *why, *script; /* why: the derivation in a sentence; script: tests/bounds/<op>.g or NULL */
-    double k;                                   /* radius = k * 2^-24 * m + underflow; 0: bitwise */
-    const char *dialect;                        /* NULL: the usual one, and any that has no row of its own */
+    double k; /* radius = k * 2^-24 * m + underflow; 0: bitwise; -n: n neighbours, either side */
+    const char *dialect; /* NULL: the usual one, and any that has no row of its own */
 };
 struct fill {
     const char *name, *help;
-    void (*make)(struct call *c); /* writes every input through put() */
+    void (*make)(struct call *c); /* writes every input through put(); NULL: there is none */
     unsigned may_be;
 };
 struct bad {                                      /* a violated precondition; one row of the refusal table */

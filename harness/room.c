@@ -14,7 +14,7 @@ int room_open(struct room *room, const struct op *op, const union op_args *args,
     }
     room->iv = calloc(most * (MAX_TENSORS + 1), sizeof *room->iv);
     room->code = calloc(most * MAX_TENSORS, sizeof *room->code);
-    room->free = calloc(most * MAX_TENSORS, 1);
+    room->free = calloc(most * (MAX_TENSORS + 1), 1);
     if (!room->iv || !room->code || !room->free)
         return -1;
     for (int i = 0; i < MAX_TENSORS; i++) {
@@ -24,6 +24,7 @@ int room_open(struct room *room, const struct op *op, const union op_args *args,
             room->got.code[i] = room->row[i] = room->code + most * (size_t) i;
     }
     room->want.y = room->iv + most * MAX_TENSORS;
+    room->want.carry = room->free + most * MAX_TENSORS;
     return 0;
 }
 

@@ -72,8 +72,11 @@ void judge_values(const struct call *c, const uint8_t *after, const struct iv *g
     }
     for (int64_t row = 0; row < rows; row++) {
         for (int i = 0; i < MAX_TENSORS; i++)
-            for (int64_t col = 0; room.row[i] && col < cols[i]; col++)
-                room.row[i][col] = code_at(c->slot[i].fmt, after + c->slot[i].offset + c->op->place(&c->args, i, row, col), col);
+            for (int64_t col = 0; room.row[i] && col < cols[i]; col++) {
+                const int64_t at = c->op->place(&c->args, i, row, col);
+                if (at >= 0) /* else the row owns nothing here: what an earlier one had stays in sight (inv_freq, ROT-1) */
+                    room.row[i][col] = code_at(c->slot[i].fmt, after + c->slot[i].offset + at, col);
+            }
         room.want.given_y = given_y ? given_y + row * cols[0] : NULL;
         c->op->ref(&c->args, row, &room.got, &room.want);
         for (int i = 0; i < MAX_TENSORS; i++) {
@@ -82,6 +85,8 @@ void judge_values(const struct call *c, const uint8_t *after, const struct iv *g
                 const uint32_t got = room.row[i][col];
                 const struct iv w = room.want.at[i][col];
                 int64_t ulp;
+                if (c->op->place(&c->args, i, row, col) < 0)
+                    break;
                 r->elements++;
                 if (room.want.free[i][col]) {
                     r->tally[i].unspecified++;

@@ -26,6 +26,7 @@ struct ref_want {
     const struct iv *given_y;       /* not NULL: an oracle's y stands for the reference's own */
     int64_t ambiguous;              /* internal roundings that could go two ways: counted for the vacuity alarm */
     int64_t two_scale;              /* groups with two legal scales: likewise */
+    uint8_t *carry;                 /* a byte a column, 0 before row 0; rows then come in order (ROT-1 without inv_freq) */
 };
 
 /* CAST-9, in the order of the axis `dialect` and of the scalar of that name. */
@@ -74,16 +75,37 @@ struct rmsnorm_args {
 /* The same of r * rstd, which dialect hf rounds to BF16 before the weight (RMS-13): one f32 product in place of three. Proved
  * by tests/bounds/rmsnorm_hf.g. What follows the rounding is w * n: exact where w is BF16, else one f32 product. */
 #define REF_RMSNORM_HF_K 16.0
+enum { ROT_INV_FREQ, ROT_TABLE, ROT_TENSORS };
+enum rope_scaling { ROPE_NONE, ROPE_LINEAR, ROPE_NTK, ROPE_YARN };
+enum { REF_ROPE_MOST = 512, REF_ROPE_CANDIDATES = 3 }; /* frequencies; p_i itself, one ulp below, one above (ROT-1) */
+struct rope_table_args {
+    int64_t rows, n, rotary_dim;
+    const struct lc_tensor *t[ROT_TENSORS]; /* inv_freq: NULL when it is not asked for */
+    enum rope_scaling scaling;
+    double base, factor, extrapolation_factor; /* f32 values; base: fl(base') with ntk (ROT-7) */
+    double low, high;                          /* YARN-1, doubles */
+    double mscale;                             /* YARN-4, an f32 value; 1 without yarn */
+    int64_t first, every;                      /* YARN-5: frequency k is that of pair first + k * every */
+    float inv_freq[REF_ROPE_CANDIDATES][REF_ROPE_MOST];
+};
+
+/* cos and sin are f32 values within so many ulps of the correctly rounded ones, before the product with mscale (ROT-3). */
+enum { REF_ROPE_ULPS = 2 };
 
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;
+    struct rope_table_args rope_table;
 };
 
 int ref_cast_check(const struct lc_call *call, union op_args *out);
 void ref_cast_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 int ref_rmsnorm_check(const struct lc_call *call, union op_args *out);
 void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+int ref_rope_table_check(const struct lc_call *call, union op_args *out);
+void ref_rope_table_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+/* The first half of the check, which looks at scalars alone: n = len(inv_freq), and so the shapes of the tensors. */
+int ref_rope_table_plan(const struct lc_call *call, union op_args *out);
 
 /* CAST-1..9 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators. sf and
  * sf_free hold sf_cols(s) entries. got_sf: the row's scales as a kernel returned them, or NULL. */

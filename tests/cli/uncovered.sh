@@ -18,5 +18,7 @@ lacking 'without sf=colf' 's/^pairs cast()/pairs cast(sf={col,row,rowp})/; s/sf=
 lacking 'without fill=brink' 's/^pairs rmsnorm()/pairs rmsnorm(fill={normal,logu,outlier,tiny,huge,positive,zero-rows,exact,ties,pow2-edges,sentinel,mixed,specials})/; s/brink,pow2/pow2/g; s/normal,brink/normal/g; s/fill=brink/fill=normal/g' \
     'fill=brink)'
 lacking 'without refusals of cast' '/^cast(bad=\*)/d' 'cast(bad=x-rank)'
+lacking 'without trunc=0' 's/^pairs rope_table()/pairs rope_table(trunc=1)/; s/,trunc=0//' 'trunc=0)'
+lacking 'without refusals of rope_table' '/^rope_table(bad=\*)/d' 'rope_table(bad=rotary-odd)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('
 finish

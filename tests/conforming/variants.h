@@ -93,6 +93,16 @@ D(gemma_high, rmsnorm, "gemma", "all three freedoms", RMS_HIGH, .order = 14)
 D(f32cast, rmsnorm, "f32cast", "RMS-6", .order = 0)
 D(f32cast_low, rmsnorm, "f32cast", "all three freedoms", RMS_LOW, .order = 4)
 D(f32cast_high, rmsnorm, "f32cast", "all three freedoms", RMS_HIGH, .order = 12)
+V(plain, rope_table, "nominal", .order = 0)
+V(p_low, rope_table, "ROT-1: p_i one ulp low", .p_ulp = -1)
+V(p_high, rope_table, "ROT-1: p_i one ulp high", .p_ulp = 1)
+V(cos_low, rope_table, "ROT-3: cosines two ulps low", .cos_ulp = -2)
+V(cos_high, rope_table, "ROT-3: cosines two ulps high", .cos_ulp = 2)
+V(sin_low, rope_table, "ROT-3: sines two ulps low", .sin_ulp = -2)
+V(sin_high, rope_table, "ROT-3: sines two ulps high", .sin_ulp = 2)
+V(low, rope_table, "all freedoms", .p_ulp = -1, .cos_ulp = -2, .sin_ulp = -2)
+V(high, rope_table, "all freedoms", .p_ulp = 1, .cos_ulp = 2, .sin_ulp = 2)
+V(apart, rope_table, "all freedoms", .p_ulp = 1, .cos_ulp = 2, .sin_ulp = -2)
 
 B(low_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out",
   "RMS-3, RMS-4 at twice: 24u", .s_end = 2, .rstd_end = -2)
@@ -122,6 +132,16 @@ B(nan_next_group, cast, "cast(M=17,d=128,fill=specials)", "value:out", "CAST-7: 
 B(sf_times_always, cast, "cast(M=17,d=128,sf=row,round=0,fill=normal)", "value:sf", "CAST-3: without round_sf too",
   .sf_times_always = true)
 B(sf_log2f_f32, cast, "cast(M=64,d=512,x=f32,fill=pow2-edges)", "value:sf", "CAST-4: of F32 input too", .sf_log2f_always = true)
+
+B(p_low_twice, rope_table, "rope_table(rows=33)", "value:inv_freq", "ROT-1: p_i two ulps low", .p_ulp = -2)
+B(p_high_twice, rope_table, "rope_table(rows=33)", "value:inv_freq", "ROT-1: p_i two ulps high", .p_ulp = 2)
+B(p_high_hidden, rope_table, "rope_table(rows=4100,inv=0)", "value:table", "ROT-1: the same, seen in the table alone",
+  .p_ulp = 3)
+B(cos_low_thrice, rope_table, "rope_table(rows=33,inv={0,1})", "value:table", "ROT-3: cosines three ulps low", .cos_ulp = -3)
+B(cos_high_thrice, rope_table, "rope_table(rows=33,scaling=yarn)", "value:table", "ROT-3: cosines three ulps high",
+  .cos_ulp = 3)
+B(sin_low_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps low", .sin_ulp = -3)
+B(sin_high_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps high", .sin_ulp = 3)
 
 #undef RMS_LOW
 #undef RMS_HIGH

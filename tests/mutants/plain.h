@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One plain, right, scalar f32 implementation of `cast` and `rmsnorm`, independent of ref/num: roundings in
+/* One plain, right, scalar f32 implementation of each operator, independent of ref/num: roundings in
  * integer bits, tree sums in f32, addresses written out. It calls ref/ for the preconditions only (ERR-1).
  *
  * struct plain_knobs moves it about within the freedom of the contract (tests/conforming); enum mutant makes it
@@ -33,11 +33,14 @@ struct plain_knobs {
     int pad;              /* SF-3: 0 leaves padding rows alone, 1 fills them, 2 as many words again behind (beyond) */
     int nan;              /* CAST-7, FMT-1: 0 usual; 1 negative NaN, odd payload; 2 what is unspecified is all ones; 3 so is
                 the group after it (beyond) */
+    int p_ulp;            /* ROT-1: p_i so many ulps above the correctly rounded one (-1..1 conforms) */
+    int cos_ulp, sin_ulp; /* ROT-3: likewise, before the product (-2..2 conforms) */
 };
 enum { PLAIN_ORDERS = 15 };
 
 int plain_cast(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
+int plain_rope_table(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 
 /* ---- roundings (plain_num.c) ---- */
 enum plain_rounding { PLAIN_RN, PLAIN_TRUNCATE, PLAIN_AWAY };

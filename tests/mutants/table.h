@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mutants: kernels of `cast` and `rmsnorm` that are wrong in one way each. Include it with any of these
+/* The mutants: kernels that are wrong in one way each. Include it with any of these
  * defined; all are undefined again at the end:
  *
  *   M(id, op, clause, source, cases, check, text)    a host mutant (plain_*.c), a variant of plugin "mutants"
@@ -325,6 +325,7 @@ M(cast_refuses_vaguely, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "the 
 M(cast_writes_then_refuses, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "a byte of out is written before the check")
 
 #include "table_dialects.h"
+#include "table_rope_table.h"
 
 /* ---- on a CUDA device ---- */
 MC(cu_rms_tail_unwritten, rmsnorm, "DET-3", "clause", "rmsnorm(M=17,d=100,fill=normal)", "poison",
