@@ -38,6 +38,7 @@ program=build-gpu/layercheck
 # One process a GPU is enough, and two do not starve each other of memory.
 try ci $program run --suite ci --require-backend cuda -j 2 --report "junit:$to/junit.xml" --report "json:$to/report.json" \
     --report "text:$to/report.txt" --report "jsonl:$to/verdicts.jsonl"
+try rope-graph build-gpu/rope_graph # ROT-5: captured once, replayed
 try golden $program run --golden --backend cuda -j 1
 try selftest $program selftest
 # The kernels run in worker processes: --target-processes all. A finding makes the worker end with code 86, which is a crash.

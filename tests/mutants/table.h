@@ -324,8 +324,6 @@ M(cast_accepts_few_rows, cast, "SF-4", "clause", "cast(bad=*)", "refusal", "an e
 M(cast_refuses_vaguely, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "the message names no argument and no clause")
 M(cast_writes_then_refuses, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "a byte of out is written before the check")
 
-#include "table_rope_table.h"
-
 /* ---- on a CUDA device ---- */
 MC(cu_rms_tail_unwritten, rmsnorm, "DET-3", "clause", "rmsnorm(M=17,d=100,fill=normal)", "poison",
    "the last d % 8 elements are not written")
@@ -377,16 +375,19 @@ EQUIVALENT(cast_product_subnormal, "x * 2^-e in f32 differs from the real produc
 EQUIVALENT(cast_ftz, "an f32 subnormal x is below the floor's amax, and its code is a zero of the same sign: e >= -22")
 
 /* The row's case with M=64, d=4096, fill=normal and BF16 out: less than 0.1 % of what the kernel writes. */
-RARE(cast_no_floor)
-RARE(cast_floors_scale) RARE(cast_floor_1e10) RARE(cast_floor_strided) RARE(cast_zero_is_one) RARE(cast_exp_always_up)
-    RARE(cast_exp_log2f) RARE(cast_exp_low_bits) RARE(cast_sign_smear) RARE(cast_code_ties_away) RARE(cast_code_ties_zero)
-        RARE(cast_subnormal_flush) RARE(cast_subnormal_formula) RARE(cast_underflow_sign) RARE(cast_inverse_half)
-            RARE(cast_inverse_of_sf) RARE(cast_inverse_two_roundings) RARE(cast_divides) RARE(cast_product_truncate)
-                RARE(cast_inverse_not_floored) RARE(cast_zero_unsigned) RARE(cast_nan_zero) RARE(cast_nan_saturates)
-                    RARE(cast_nan_leaks) RARE(rms_bf16_ties_away) RARE(rms_out_double_round) RARE(rms_eps_outside)
-                        RARE(rms_eps_fixed) RARE(rms_eps_bf16) RARE(rms_eps_max) RARE(rms_eps_before_mean)
-                            RARE(rms_eps_dropped_zero) RARE(rms_residual_zero_sign) RARE(rms_ftz) RARE(rms_zero_unsigned)
-                                RARE(rms_nan_swallowed) RARE(rms_nan_leaks) RARE(rms_residual_out_nan_row)
+/* clang-format off */
+RARE(cast_no_floor) RARE(cast_floors_scale) RARE(cast_floor_1e10) RARE(cast_floor_strided) RARE(cast_zero_is_one)
+RARE(cast_exp_always_up) RARE(cast_exp_log2f) RARE(cast_exp_low_bits) RARE(cast_sign_smear) RARE(cast_code_ties_away)
+RARE(cast_code_ties_zero) RARE(cast_subnormal_flush) RARE(cast_subnormal_formula) RARE(cast_underflow_sign)
+RARE(cast_inverse_half) RARE(cast_inverse_of_sf) RARE(cast_inverse_two_roundings) RARE(cast_divides)
+RARE(cast_product_truncate) RARE(cast_inverse_not_floored) RARE(cast_zero_unsigned) RARE(cast_nan_zero)
+RARE(cast_nan_saturates) RARE(cast_nan_leaks) RARE(rms_bf16_ties_away) RARE(rms_out_double_round) RARE(rms_eps_outside)
+RARE(rms_eps_fixed) RARE(rms_eps_bf16) RARE(rms_eps_max) RARE(rms_eps_before_mean) RARE(rms_eps_dropped_zero)
+RARE(rms_residual_zero_sign) RARE(rms_ftz) RARE(rms_zero_unsigned) RARE(rms_nan_swallowed) RARE(rms_nan_leaks)
+RARE(rms_residual_out_nan_row)
+/* clang-format on */
+
+#include "table_rope_table.h"
 
 #undef M
 #undef MC
