@@ -43,6 +43,7 @@ try ci "$program" run --suite ci --require-backend cuda -j 8 --report "json:$to/
 try golden "$program" run --golden --require-backend cuda -j 4
 try selftest "$program" selftest --backend mutants-cuda -j 4 --report "json:$to/selftest.json"
 try hostile bash tests/cli/hostile_cuda.sh "$program" . "$plugins"
+try rope_graph "$(dirname "$program")/rope_graph" # ROT-5: captured once, replayed
 try bench "$program" bench --backend cuda --report "json:$to/bench.json"
 
 # The kernels run in worker processes: --target-processes all. A finding makes the worker end with code 86, which is a crash.

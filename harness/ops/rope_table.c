@@ -146,12 +146,33 @@ REAL(ext_nan, "extrapolation_factor", NAN) REAL(attn_inf, "attn_factor", INFINIT
 REAL(all_dim_inf, "mscale_all_dim", INFINITY) COUNT(truncate_2, "truncate", 2)
 REAL(threshold_negative, "high_freq_cycle_threshold", -1) REAL(threshold_large, "high_freq_cycle_threshold", 1e9f)
 COUNT(interval_0, "rope_freq_sample_interval", 0)
-static void increases(struct call *c) { call_set_scalar(c, "beta_fast", 0, 1); call_set_scalar(c, "beta_slow", 0, 32); call_set_scalar(c, "rope_freq_sample_interval", 2, 0); }
+static void increases(struct call *c)
+{
+    call_set_scalar(c, "beta_fast", 0, 1);
+    call_set_scalar(c, "beta_slow", 0, 32);
+    call_set_scalar(c, "rope_freq_sample_interval", 2, 0);
+}
 static void factor_linear(struct call *c) { call_set_scalar(c, "scaling", ROPE_LINEAR, 0), factor_0(c); }
-static void ntk_2(struct call *c) { call_set_scalar(c, "scaling", ROPE_NTK, 0); call_set_scalar(c, "rotary_dim", 2, 0); }
-static void ntk_small(struct call *c) { call_set_scalar(c, "scaling", ROPE_NTK, 0); call_set_scalar(c, "factor", 0, ldexp(1, -20)); }
-static void threshold_none(struct call *c) { call_set_scalar(c, "scaling", 0, 0); call_set_scalar(c, "high_freq_cycle_threshold", 0, 64); }
-static void interval_none(struct call *c) { call_set_scalar(c, "scaling", 0, 0); call_set_scalar(c, "rope_freq_sample_interval", 2, 0); }
+static void ntk_2(struct call *c)
+{
+    call_set_scalar(c, "scaling", ROPE_NTK, 0);
+    call_set_scalar(c, "rotary_dim", 2, 0);
+}
+static void ntk_small(struct call *c)
+{
+    call_set_scalar(c, "scaling", ROPE_NTK, 0);
+    call_set_scalar(c, "factor", 0, ldexp(1, -20));
+}
+static void threshold_none(struct call *c)
+{
+    call_set_scalar(c, "scaling", 0, 0);
+    call_set_scalar(c, "high_freq_cycle_threshold", 0, 64);
+}
+static void interval_none(struct call *c)
+{
+    call_set_scalar(c, "scaling", 0, 0);
+    call_set_scalar(c, "rope_freq_sample_interval", 2, 0);
+}
 static void angle_inf(struct call *c) { call_set_scalar(c, "extrapolation_factor", 0, ldexp(1, 127)); }
 static void width_rotary(struct call *c) { call_set_scalar(c, "rope_freq_sample_interval", 2, 0); }
 static void inv_shape(struct call *c) { t(c, ROT_INV_FREQ)->shape[0] = 31; }

@@ -135,11 +135,9 @@ B(sf_log2f_f32, cast, "cast(M=64,d=512,x=f32,fill=pow2-edges)", "value:sf", "CAS
 
 B(p_low_twice, rope_table, "rope_table(rows=33)", "value:inv_freq", "ROT-1: p_i two ulps low", .p_ulp = -2)
 B(p_high_twice, rope_table, "rope_table(rows=33)", "value:inv_freq", "ROT-1: p_i two ulps high", .p_ulp = 2)
-B(p_high_hidden, rope_table, "rope_table(rows=4100,inv=0)", "value:table", "ROT-1: the same, seen in the table alone",
-  .p_ulp = 3)
+B(p_high_hidden, rope_table, "rope_table(rows=4100,inv=0)", "value:table", "ROT-1: the same, seen in the table alone", .p_ulp = 3)
 B(cos_low_thrice, rope_table, "rope_table(rows=33,inv={0,1})", "value:table", "ROT-3: cosines three ulps low", .cos_ulp = -3)
-B(cos_high_thrice, rope_table, "rope_table(rows=33,scaling=yarn)", "value:table", "ROT-3: cosines three ulps high",
-  .cos_ulp = 3)
+B(cos_high_thrice, rope_table, "rope_table(rows=33,scaling=yarn)", "value:table", "ROT-3: cosines three ulps high", .cos_ulp = 3)
 B(sin_low_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps low", .sin_ulp = -3)
 B(sin_high_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps high", .sin_ulp = 3)
 

@@ -325,8 +325,6 @@ M(cast_refuses_vaguely, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "the 
 M(cast_writes_then_refuses, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "a byte of out is written before the check")
 
 #include "table_dialects.h"
-#include "table_rope_table.h"
-
 /* ---- on a CUDA device ---- */
 MC(cu_rms_tail_unwritten, rmsnorm, "DET-3", "clause", "rmsnorm(M=17,d=100,fill=normal)", "poison",
    "the last d % 8 elements are not written")
@@ -390,6 +388,8 @@ RARE(rms_eps_fixed) RARE(rms_eps_bf16) RARE(rms_eps_max) RARE(rms_eps_before_mea
 RARE(rms_residual_zero_sign) RARE(rms_ftz) RARE(rms_zero_unsigned) RARE(rms_nan_swallowed) RARE(rms_nan_leaks)
 RARE(rms_residual_out_nan_row)
 /* clang-format on */
+
+#include "table_rope_table.h"
 
 #undef M
 #undef MC
