@@ -230,6 +230,8 @@ int pool_run(const struct pool_options *o, const struct job *jobs, size_t n, res
                 w[i].job = NULL;
                 done++;
                 go_on = each(user, job, result) && go_on;
+                if (w[i].pid && !strcmp(json_string_value(json_object_get(result, "outcome")), "crash"))
+                    stop(&w[i], true, NULL, 0); /* it said so itself, the device is lost to it: no job more */
             }
             json_decref(result);
             if (w[i].pid && w[i].greeted && !w[i].job && next < n && !give(&w[i], &jobs[next++], o->timeout_s))
