@@ -230,7 +230,8 @@ int pool_run(const struct pool_options *o, const struct job *jobs, size_t n, res
                 w[i].job = NULL;
                 done++;
                 go_on = each(user, job, result) && go_on;
-                if (w[i].pid && !strcmp(json_string_value(json_object_get(result, "outcome")), "crash"))
+                const char *const outcome = json_string_value(json_object_get(result, "outcome"));
+                if (w[i].pid && outcome && !strcmp(outcome, "crash"))
                     stop(&w[i], true, NULL, 0); /* it said so itself, the device is lost to it: no job more */
             }
             json_decref(result);
