@@ -127,7 +127,7 @@ int h5_text(hid_t object, const char *name, char *to, size_t size)
 /* The kind of a scalar (docs/plugins.md): struct lc_scalar does not say it. */
 static bool is_real(const struct lc_scalar *s)
 {
-    return !strcmp(s->name, "eps") || !strcmp(s->name, "out_scale");
+    return !strcmp(s->name, "eps") || !strcmp(s->name, "out_scale") || !strcmp(s->name, "scale");
 }
 
 int h5_same_scalar(hid_t object, const struct lc_scalar *s, char *why, size_t size)

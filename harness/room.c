@@ -15,7 +15,8 @@ int room_open(struct room *room, const struct call *c, int64_t cols[MAX_TENSORS]
     room->iv = calloc(most * (MAX_TENSORS + 1), sizeof *room->iv);
     room->code = calloc(most * MAX_TENSORS, sizeof *room->code);
     room->free = calloc(most * MAX_TENSORS, 1);
-    if (!room->iv || !room->code || !room->free)
+    room->work = calloc(c->op->work ? c->op->work(&c->args) : 1, 1);
+    if (!room->iv || !room->code || !room->free || !room->work)
         return -1;
     for (int i = 0; i < MAX_TENSORS; i++) {
         room->want.at[i] = room->iv + most * (size_t) i;
@@ -24,6 +25,7 @@ int room_open(struct room *room, const struct call *c, int64_t cols[MAX_TENSORS]
             room->got.code[i] = room->row[i] = room->code + most * (size_t) i;
     }
     room->want.y = room->iv + most * MAX_TENSORS;
+    room->want.work = room->work;
     return 0;
 }
 
@@ -32,4 +34,5 @@ void room_close(struct room *room)
     free(room->iv);
     free(room->code);
     free(room->free);
+    free(room->work);
 }

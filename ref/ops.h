@@ -24,6 +24,8 @@ struct ref_want {
     uint8_t *free[REF_MAX_TENSORS]; /* 1: unspecified, not judged */
     struct iv *y;                   /* the value before the output rounding; scratch, kept for goldens */
     const struct iv *given_y;       /* not NULL: an oracle's y stands for the reference's own */
+    void *work;                     /* ref_X_work bytes, where an operator has that function */
+    uint32_t claims;                /* enum lc_claim of the kernel that is judged; 0: none */
     int64_t ambiguous;              /* internal roundings that could go two ways: counted for the vacuity alarm */
     int64_t two_scale;              /* groups with two legal scales: likewise */
 };
@@ -56,15 +58,33 @@ struct rmsnorm_args {
  * rounded to f32, which adds up to 2u. Proved by tests/bounds/rmsnorm.g. */
 #define REF_RMSNORM_K 18.0
 
+enum { HAD_X, HAD_OUT, HAD_TENSORS };
+struct hadamard_args {
+    int64_t batch, m, n;
+    const struct lc_tensor *t[HAD_TENSORS];
+    double scale; /* an f32 value */
+};
+
+/* HAD-3: radius of y's hull over u|scale| sum|x_i|, u = 2^-24. A term passes log2 n additions and the product with scale, so it
+ * is off by (1 + u)^(log2 n + 1) - 1 at most (tests/bounds/hadamard.g); the last u is room for that power. */
+#define REF_HADAMARD_K(log2_n) ((log2_n) + 2.0)
+/* A serial sum's term passes n roundings; on tensor cores it is 10.5u per 16 terms, and a step's worth at the ends (LIN-1). */
+#define REF_HADAMARD_DENSE_K(n) ((n) + 16.0)
+
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;
+    struct hadamard_args hadamard;
 };
 
 int ref_cast_check(const struct lc_call *call, union op_args *out);
 void ref_cast_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 int ref_rmsnorm_check(const struct lc_call *call, union op_args *out);
 void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+int ref_hadamard_check(const struct lc_call *call, union op_args *out);
+size_t ref_hadamard_work(const union op_args *args);
+double ref_hadamard_k(const union op_args *args, uint32_t claims); /* HAD-3 */
+void ref_hadamard_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 
 /* CAST-1..8 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators.
  * got_q, got_sf: the row's codes as a kernel returned them, or NULL. */
