@@ -24,6 +24,7 @@ struct backend {
 static const struct lc_kernel ref_kernels[] = {
     { "cast", "nominal", NULL, 0, 0, NULL, NULL },
     { "rmsnorm", "nominal", NULL, 0, 0, NULL, NULL },
+    { "hadamard", "nominal", NULL, 0, 0, NULL, NULL },
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };
 static const struct lc_plugin ref_plugin = { LC_ABI, sizeof(struct lc_call), "ref", ref_kernels };
@@ -54,7 +55,8 @@ static int ref_run(const struct op *op, const struct lc_call *call)
         want.free[i] = unspecified + most * (size_t) i;
     }
     want.y = iv + most * MAX_TENSORS;
-    const int enough = iv && unspecified;
+    want.work = calloc(op->work ? op->work(&args) : 1, 1);
+    const int enough = iv && unspecified && want.work;
     for (int64_t row = 0; enough && row < op->rows(&args); row++) {
         op->ref(&args, row, &got, &want);
         for (int i = 0; i < MAX_TENSORS; i++)
@@ -66,6 +68,7 @@ static int ref_run(const struct op *op, const struct lc_call *call)
     }
     free(iv);
     free(unspecified);
+    free(want.work);
     return enough ? LC_OK : LC_FAILED;
 }
 

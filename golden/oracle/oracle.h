@@ -5,7 +5,7 @@
  * names is one call on the exact real, and codes are found by search. Slow and short on purpose.
  *
  *   - main.c: walks the cases; h5.c: the file format "layercheck-1"; data.c: the same in memory
- *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c: RMS
+ *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c: RMS; hadamard.c: HAD
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H
@@ -152,5 +152,6 @@ void cast_row(const struct cast *cast, int64_t b, int64_t m, const double *x); /
 
 int oracle_cast(struct test_case *c, struct why *why);
 int oracle_rmsnorm(struct test_case *c, struct why *why);
+int oracle_hadamard(struct test_case *c, struct why *why);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mutants: kernels of `cast` and `rmsnorm` that are wrong in one way each. Include it with any of these
+/* The mutants: kernels of `cast`, `rmsnorm` and `hadamard` that are wrong in one way each. Include it with any of these
  * defined; all are undefined again at the end:
  *
  *   M(id, op, clause, source, cases, check, text)    a host mutant (plain_*.c), a variant of plugin "mutants"
@@ -8,7 +8,7 @@
  *   EQUIVALENT(id, proof)                            a mutation that changes no judged bit; equivalent.c tries it
  *   RARE(id)                                         changes less than 0.1 % of the elements on N(0,1) data
  *
- *   source   the published bug that it models (R RMSNorm, Q quantisation, T test harnesses), or "clause"
+ *   source   the published bug that it models (R RMSNorm, Q quantisation, H Hadamard, T test harnesses), or "clause"
  *   cases    the pattern of cases that must kill it
  *   check    what must fail there:
  *            "value:TENSOR"  an element is not explained
@@ -324,6 +324,8 @@ M(cast_accepts_few_rows, cast, "SF-4", "clause", "cast(bad=*)", "refusal", "an e
 M(cast_refuses_vaguely, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "the message names no argument and no clause")
 M(cast_writes_then_refuses, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "a byte of out is written before the check")
 
+#include "table_hadamard.h"
+
 /* ---- on a CUDA device ---- */
 MC(cu_rms_tail_unwritten, rmsnorm, "DET-3", "clause", "rmsnorm(M=17,d=100,fill=normal)", "poison",
    "the last d % 8 elements are not written")
@@ -375,6 +377,7 @@ EQUIVALENT(cast_product_subnormal, "x * 2^-e in f32 differs from the real produc
 EQUIVALENT(cast_ftz, "an f32 subnormal x is below the floor's amax, and its code is a zero of the same sign: e >= -22")
 
 /* The row's case with M=64, d=4096, fill=normal and BF16 out: less than 0.1 % of what the kernel writes. */
+/* clang-format off */
 RARE(cast_no_floor)
 RARE(cast_floors_scale) RARE(cast_floor_1e10) RARE(cast_floor_strided) RARE(cast_zero_is_one) RARE(cast_exp_always_up)
     RARE(cast_exp_log2f) RARE(cast_exp_low_bits) RARE(cast_sign_smear) RARE(cast_code_ties_away) RARE(cast_code_ties_zero)
@@ -385,6 +388,7 @@ RARE(cast_floors_scale) RARE(cast_floor_1e10) RARE(cast_floor_strided) RARE(cast
                         RARE(rms_eps_fixed) RARE(rms_eps_bf16) RARE(rms_eps_max) RARE(rms_eps_before_mean)
                             RARE(rms_eps_dropped_zero) RARE(rms_residual_zero_sign) RARE(rms_ftz) RARE(rms_zero_unsigned)
                                 RARE(rms_nan_swallowed) RARE(rms_nan_leaks) RARE(rms_residual_out_nan_row)
+/* clang-format on */
 
 #undef M
 #undef MC
