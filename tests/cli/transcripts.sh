@@ -17,6 +17,7 @@ said version 0 --version
 said list 0 list
 said list_rmsnorm 0 list rmsnorm
 said list_cast 0 list cast
+said list_hadamard 0 list hadamard
 said list_smoke_ties 0 list rmsnorm --suite smoke -k fill=ties
 said spec_rms_3 0 spec RMS-3
 said spec 0 spec
