@@ -25,8 +25,8 @@ static void describe(const struct op *op)
         printf("  fill     %-12s %s\n", op->fills[i].name, op->fills[i].help);
     for (int i = 0; i < 8 && op->bounds[i].tensor; i++) {
         const struct bound *const b = &op->bounds[i];
-        if (b->k_words)
-            printf("  bound    %-12s (%s) u (%s): %s\n", b->tensor, b->k_words, b->clause, b->why);
+        if (b->k > 0 && op->k_words)
+            printf("  bound    %-12s (%s) u (%s): %s\n", b->tensor, op->k_words, b->clause, b->why);
         else if (b->k > 0)
             printf("  bound    %-12s %g u (%s): %s\n", b->tensor, b->k, b->clause, b->why);
         else

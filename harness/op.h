@@ -73,8 +73,6 @@ struct tensor_desc {
 struct bound {
     const char *tensor, *clause, *why, *script; /* why: the derivation in a sentence; script: tests/bounds/<op>.g or NULL */
     double k;                                   /* radius = k * 2^-24 * m + underflow; 0: bitwise */
-    const char *k_words;                        /* not NULL: k is the largest of a function of the call, which these words say */
-    double (*k_of)(const union op_args *args, uint32_t claims); /* that function; claims: the kernel's */
 };
 struct fill {
     const char *name, *help;
@@ -106,6 +104,10 @@ struct op {
     int64_t (*place)(const union op_args *args, int tensor, int64_t row, int64_t col);
     void (*ref)(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
     size_t (*work)(const union op_args *args); /* bytes of ref_want.work; NULL: none */
+
+    /* Not NULL: the k of bounds is the largest of a function of the call and of the kernel's claims, which these words say. */
+    const char *k_words;
+    double (*k_of)(const union op_args *args, uint32_t claims);
 };
 
 /* The slot's bytes are another output's and so no own dataset of a file (RMS-7); an output in an input's place has one (HAD-4). */

@@ -46,7 +46,7 @@ static json_t *finding_json(const struct call *c, const struct finding *f, enum 
         if (!strcmp(c->op->bounds[i].tensor, s->t.name)) {
             json_object_set_new(o, "clause", json_string(c->op->bounds[i].clause));
             const struct bound *const b = &c->op->bounds[i];
-            json_object_set_new(o, "k", json_real(b->k_of ? b->k_of(&c->args, claims) : b->k));
+            json_object_set_new(o, "k", json_real(b->k > 0 && c->op->k_of ? c->op->k_of(&c->args, claims) : b->k));
         }
     return o;
 }

@@ -346,7 +346,7 @@ const struct op op_hadamard = {
     .bounds = {
         { "out", "HAD-3", "of sum|x| |scale|: log2 n f32 additions a term, the product with scale, 1u for the second order; "
           "a kernel that declares LC_DENSE_HADAMARD: n + 16; bitwise up to that product where HAD-5 holds",
-          "tests/bounds/hadamard.g", REF_HADAMARD_K(15), "log2 n + 2", ref_hadamard_k },
+          "tests/bounds/hadamard.g", REF_HADAMARD_K(15) },
     },
     .fills = {
         { "normal", "N(0,1)", make_normal, 0 },
@@ -374,4 +374,6 @@ const struct op op_hadamard = {
     .place = place,
     .ref = ref_hadamard_row,
     .work = ref_hadamard_work,
+    .k_words = "log2 n + 2",
+    .k_of = ref_hadamard_k,
 };
