@@ -127,7 +127,13 @@ int h5_text(hid_t object, const char *name, char *to, size_t size)
 /* The kind of a scalar (docs/plugins.md): struct lc_scalar does not say it. */
 static bool is_real(const struct lc_scalar *s)
 {
-    return !strcmp(s->name, "eps") || !strcmp(s->name, "out_scale") || !strcmp(s->name, "scale");
+    static const char *const names[] = { "eps",         "out_scale", "scale",          "base",
+                                         "factor",      "beta_fast", "beta_slow",      "extrapolation_factor",
+                                         "attn_factor", "mscale",    "mscale_all_dim", "high_freq_cycle_threshold" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(s->name, names[i]))
+            return true;
+    return false;
 }
 
 int h5_same_scalar(hid_t object, const struct lc_scalar *s, char *why, size_t size)

@@ -46,6 +46,18 @@ static void write_line(FILE *f, json_t *o)
     free(text);
 }
 
+/* With the first result, so that a run that never starts leaves the last one's journal. A tree that cannot be written has none. */
+static void open_journal(struct run *run, const struct options *o)
+{
+    if (run->journal)
+        return;
+    mkdir(journal_dir, 0777);
+    run->journal = fopen(o->resume ? o->resume : journal_path, o->resume ? "a+" : "w");
+    if (o->resume && run->journal && !fseek(run->journal, -1, SEEK_END) && fgetc(run->journal) != '\n' &&
+        !fseek(run->journal, 0, SEEK_END))
+        fputs("\n", run->journal); /* behind a line that was cut */
+}
+
 static bool finished(void *user, const struct job *job, json_t *result)
 {
     struct progress *const p = user;
@@ -53,6 +65,7 @@ static bool finished(void *user, const struct job *job, json_t *result)
     json_object_set_new(result, "backend", json_string(p->backend));
     json_object_set(result, "kernel", json_object_get(kernel, "variant"));
     json_array_append(p->run->results, result);
+    open_journal(p->run, p->o);
     write_line(p->run->journal, result);
     out_progress(++p->done, p->of, result);
     const bool fine = !strcmp(outcome_of(result), "pass") || !strcmp(outcome_of(result), "unsupported");
@@ -83,6 +96,26 @@ static bool is_required(const struct options *o, const char *backend)
     return false;
 }
 
+/* A kernel is judged in the dialect it states, on the cases that are in it. */
+static bool speaks(json_t *kernel, const struct kase *k)
+{
+    const char *const dialect = kase_dialect(k);
+    return !strcmp(k->op->name, text_of(kernel, "op")) && !strcmp(text_of(kernel, "dialect"), dialect ? dialect : "");
+}
+
+/* A dialect that the contract does not have is never judged. */
+static void note_strangers(const char *backend, json_t *kernels)
+{
+    size_t k;
+    json_t *kernel;
+    json_array_foreach(kernels, k, kernel) {
+        const char *const dialect = text_of(kernel, "dialect");
+        const struct op *const op = op_find(text_of(kernel, "op"));
+        if (op && dialect[0] && !dialect_of(op, dialect))
+            printf("SKIP    %s/%s: %s has no dialect '%s'\n", backend, text_of(kernel, "variant"), op->name, dialect);
+    }
+}
+
 int run_backend(struct run *run, const struct options *o, const char *backend, const struct cases *cases, const char *golden)
 {
     char why[1024] = "";
@@ -103,8 +136,7 @@ int run_backend(struct run *run, const struct options *o, const char *backend, c
         char id[MAX_ID];
         kase_print(&cases->at[i], id, sizeof id);
         json_array_foreach(kernels, k, kernel)
-            if (!strcmp(cases->at[i].op->name, text_of(kernel, "op")) && !text_of(kernel, "dialect")[0] &&
-                !(json_is_true(json_object_get(kernel, "on_device")) && no_device[0]) &&
+            if (speaks(kernel, &cases->at[i]) && !(json_is_true(json_object_get(kernel, "on_device")) && no_device[0]) &&
                 !(o->resume && already(run, backend, text_of(kernel, "variant"), id)))
                 jobs[n++] = (struct job) { (int) k, cases->at[i] };
     }
@@ -115,6 +147,7 @@ int run_backend(struct run *run, const struct options *o, const char *backend, c
         printf("SKIP    %s: %s\n", backend, no_device);
         run->skipped++;
     }
+    note_strangers(backend, kernels);
     if (json_object_get(hello, "device_info"))
         json_object_set(run->devices, backend, json_object_get(hello, "device_info"));
     struct progress p = { run, o, backend, kernels, 0, n };
@@ -138,6 +171,30 @@ static size_t with_outcome(const struct run *run, const char *outcome)
     return n;
 }
 
+/* A kernel that passed empty cases and refusals, and answered all that has elements with unsupported, was not judged. */
+static bool judged_nothing(const struct run *run)
+{
+    json_t *const seen = json_object();
+    bool nothing = false;
+    size_t i;
+    json_t *r, *row;
+    json_array_foreach(run->results, i, r) {
+        char key[256];
+        snprintf(key, sizeof key, "%s/%s %s", text_of(r, "backend"), text_of(r, "kernel"), text_of(r, "op"));
+        if (!json_object_get(seen, key))
+            json_object_set_new(seen, key, json_pack("[I, I]", (json_int_t) 0, (json_int_t) 0));
+        row = json_object_get(seen, key);
+        const json_int_t add[2] = { int_of(r, "elements"), !strcmp(outcome_of(r), "unsupported") };
+        for (size_t k = 0; k < 2; k++)
+            json_array_set_new(row, k, json_integer(json_integer_value(json_array_get(row, k)) + add[k]));
+    }
+    const char *key;
+    json_object_foreach(seen, key, row)
+        nothing = nothing || (json_integer_value(json_array_get(row, 0)) == 0 && json_integer_value(json_array_get(row, 1)) > 0);
+    json_decref(seen);
+    return nothing;
+}
+
 int run_exit_code(const struct run *run)
 {
     if (pool_interrupted)
@@ -150,7 +207,7 @@ int run_exit_code(const struct run *run)
         return EXIT_CRASH;
     if (with_outcome(run, "timeout") || with_outcome(run, "vacuous") || run->incomplete)
         return EXIT_INCOMPLETE;
-    return with_outcome(run, "pass") ? EXIT_PASS : EXIT_NOTHING;
+    return with_outcome(run, "pass") && !judged_nothing(run) ? EXIT_PASS : EXIT_NOTHING;
 }
 
 /* A suite that holds brinks has judged ambiguous roundings and groups with two legal scales, or it judged nothing there. */
@@ -162,8 +219,9 @@ static bool vacuous_suite(const struct run *run, const struct options *o)
     if (o->cases.n || o->patterns.n || o->shards || o->last_failed || run->incomplete)
         return false;
     json_array_foreach(run->results, i, r)
-        if (!strcmp(text_of(r, "op"), "rmsnorm") && strstr(text_of(r, "case"), "out=e4m3") &&
-            strstr(text_of(r, "case"), "fill=brink") && int_of(r, "elements")) {
+        if (!strcmp(text_of(r, "op"), "rmsnorm") &&
+            !strstr(text_of(r, "case"), "dialect=hf") && /* no weight makes its n a brink */
+            strstr(text_of(r, "case"), "out=e4m3") && strstr(text_of(r, "case"), "fill=brink") && int_of(r, "elements")) {
             brinks++;
             ambiguous += int_of(r, "ambiguous");
             two_scale += int_of(r, "two_scale");
@@ -205,16 +263,33 @@ static int read_journal(struct run *run, const char *path)
     FILE *const f = fopen(path, "r");
     char *line = NULL;
     size_t room = 0;
-    if (!f)
-        return usage_error("--resume %s: %s", path, strerror(errno));
-    while (getline(&line, &room, f) > 0) {
-        json_t *const r = json_loads(line, 0, NULL);
-        if (r) /* the last line may be cut */
+    int status = f ? 0 : usage_error("--resume %s: %s", path, strerror(errno));
+    int lines = 0, verdicts = 0;
+    while (f && getline(&line, &room, f) > 0) {
+        json_t *const r = json_loads(line, 0, NULL); /* NULL: a line that was cut when a run was killed */
+        if (text_of(r, "case")[0] && text_of(r, "outcome")[0]) {
             json_array_append(run->results, r);
+            verdicts++;
+        }
+        lines++;
         json_decref(r);
     }
+    if (lines > 1 && !verdicts)
+        status = usage_error("--resume %s: no verdict in %d lines; a journal has one a line", path, lines);
     free(line);
-    fclose(f);
+    if (f)
+        fclose(f);
+    return status;
+}
+
+/* A report that cannot be written is known before the run, not after it. */
+static int try_reports(const struct options *o)
+{
+    for (int i = 0; i < o->reports.n; i++) {
+        FILE *const f = fopen(strchr(o->reports.at[i], ':') + 1, "a");
+        if (!f || fclose(f))
+            return usage_error("--report %s: %s", o->reports.at[i], strerror(errno));
+    }
     return 0;
 }
 
@@ -285,51 +360,6 @@ static void default_backends(struct options *o)
             o->backends.at[o->backends.n++] = ours[i];
 }
 
-/* The cases of a golden file that the options leave; a worker reads it (a hostile file can crash the HDF5 library). */
-static int golden_cases(const struct options *o, const char *path, struct cases *to)
-{
-    char why[1024] = "";
-    const struct pool_options pool = { "ref", path, 1, o->timeout_s, o->verbose };
-    json_t *const hello = pool_hello(&pool, why, sizeof why);
-    struct cases all = { NULL, 0, 0 };
-    int status = hello ? 0 : usage_error("%s", why);
-    size_t i;
-    json_t *id;
-    json_array_foreach(json_object_get(hello, "cases"), i, id) {
-        struct kase k;
-        if (kase_parse(&k, json_string_value(id), why, sizeof why))
-            status = usage_error("%s: %s", path, why);
-        else
-            cases_add(&all, &k);
-    }
-    status = status ? status : options_pick(o, &all, to);
-    cases_free(&all);
-    json_decref(hello);
-    return status;
-}
-
-static int run_goldens(struct run *run, const struct options *o)
-{
-    int status = 0;
-    for (int i = 0; all_ops[i] && !status && !pool_interrupted; i++) {
-        char path[4096];
-        struct cases cases = { NULL, 0, 0 };
-        bool named = o->ops.n == 0;
-        for (int k = 0; k < o->ops.n; k++)
-            named = named || !strcmp(o->ops.at[k], all_ops[i]->name);
-        if (!named)
-            continue;
-        if (!path_golden(all_ops[i]->name, path, sizeof path))
-            return usage_error("golden/%s.h5: not found", all_ops[i]->name);
-        status = golden_cases(o, path, &cases);
-        run->cases += cases.n;
-        for (int k = 0; k < o->backends.n && !status && !pool_interrupted; k++)
-            status = run_backend(run, o, o->backends.at[k], &cases, path);
-        cases_free(&cases);
-    }
-    return status;
-}
-
 int command_run(int argc, char **argv)
 {
     struct options o;
@@ -338,7 +368,7 @@ int command_run(int argc, char **argv)
     int status = options_read(
         &o, argc, argv,
         "--backend --require-backend --suite -k --case --save --resume --seed -j --timeout --shard --report "
-        "-v -x --lf --dry-run --golden");
+        "-v -x --lf --dry-run --golden --dialect");
     if (status)
         return status;
     const char *const suite = o.suite ? o.suite : "smoke";
@@ -361,13 +391,8 @@ int command_run(int argc, char **argv)
     }
     signal(SIGINT, interrupted);
     signal(SIGTERM, interrupted);
-    if (o.resume && (status = read_journal(&run, o.resume)))
+    if ((o.resume && (status = read_journal(&run, o.resume))) || (status = try_reports(&o)))
         return status;
-    mkdir(journal_dir, 0777); /* a tree that cannot be written has no last run: not an error */
-    run.journal = fopen(o.resume ? o.resume : journal_path, o.resume ? "a+" : "w");
-    if (o.resume && run.journal && !fseek(run.journal, -1, SEEK_END) && fgetc(run.journal) != '\n' &&
-        !fseek(run.journal, 0, SEEK_END))
-        fputs("\n", run.journal); /* behind a line that was cut */
     run.cases = cases.n;
     if (o.golden)
         status = run_goldens(&run, &o);

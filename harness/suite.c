@@ -49,6 +49,20 @@ static bool has(const struct kase *k, int axis, struct axis_value v)
     return k->i[axis] == v.i && k->f[axis] == v.f;
 }
 
+/* A case without rows judges nothing: it covers the pairs of what makes it empty, and no other. */
+static bool counts(const struct kase *k, int a, int b)
+{
+    bool empty = false, by_these = false;
+    for (const char *const *name = (const char *const[]) { "M", "B", NULL }; *name; name++) {
+        const int axis = axis_of(k->op, *name);
+        if (axis >= 0 && k->i[axis] == 0) {
+            empty = true;
+            by_these = by_these || axis == a || axis == b;
+        }
+    }
+    return !empty || by_these;
+}
+
 /* A legal case with these two values: the others are drawn, until settling leaves both alone. */
 static bool complete(const struct sweep *s, int a, int i, int b, int j, uint64_t *random, struct kase *k)
 {
@@ -60,7 +74,7 @@ static bool complete(const struct sweep *s, int a, int i, int b, int j, uint64_t
             k->f[x] = s->value[x][pick].f;
         }
         s->op->settle(k);
-        if (has(k, a, s->value[a][i]) && has(k, b, s->value[b][j]))
+        if (has(k, a, s->value[a][i]) && has(k, b, s->value[b][j]) && counts(k, a, b))
             return true;
     }
     return false;
@@ -117,7 +131,7 @@ static size_t cover(const struct sweep *s, struct pairs *p, const struct kase *k
     }
     for (int a = 0; a < s->axes; a++)
         for (int b = a + 1; b < s->axes; b++)
-            if (at[a] >= 0 && at[b] >= 0) {
+            if (at[a] >= 0 && at[b] >= 0 && counts(k, a, b)) {
                 uint8_t *const done = &p->done[pair_at(s, p, a, at[a], b, at[b])];
                 fresh += !*done;
                 if (mark)
@@ -130,13 +144,13 @@ static void add_pairs(struct cases *c, const struct sweep *s)
 {
     struct pairs p;
     pairs_of(s, &p);
-    uint64_t random = 1;
     for (int a = 0; a < s->axes; a++)
         for (int b = a + 1; b < s->axes; b++)
             for (int i = 0; i < s->n[a]; i++)
                 for (int j = 0; j < s->n[b]; j++) {
                     struct kase best, k;
                     size_t most = 0;
+                    uint64_t random = pair_at(s, &p, a, i, b, j); /* the same draws as in suite_uncovered */
                     if (p.done[pair_at(s, &p, a, i, b, j)])
                         continue;
                     for (int candidate = 0; candidate < 24 && complete(s, a, i, b, j, &random, &k); candidate++) {
@@ -159,7 +173,6 @@ size_t suite_uncovered(const struct cases *c, const struct op *op, FILE *to)
     struct sweep s;
     struct pairs p;
     size_t missing = 0;
-    uint64_t random = 1;
     sweep_of(&s, op, NULL);
     pairs_of(&s, &p);
     for (size_t i = 0; i < c->n; i++)
@@ -171,6 +184,7 @@ size_t suite_uncovered(const struct cases *c, const struct op *op, FILE *to)
                 for (int j = 0; j < s.n[b]; j++) {
                     struct kase k;
                     char one[64], two[64];
+                    uint64_t random = pair_at(&s, &p, a, i, b, j);
                     if (p.done[pair_at(&s, &p, a, i, b, j)] || !complete(&s, a, i, b, j, &random, &k))
                         continue;
                     axis_print(op, a, s.value[a][i], one, sizeof one);

@@ -28,13 +28,24 @@ struct ref_want {
     uint32_t claims;                /* enum lc_claim of the kernel that is judged; 0: none */
     int64_t ambiguous;              /* internal roundings that could go two ways: counted for the vacuity alarm */
     int64_t two_scale;              /* groups with two legal scales: likewise */
+    uint8_t *carry;                 /* a byte a column, 0 before row 0; rows then come in order (ROT-1 without inv_freq) */
 };
 
-/* Scale factors, SF-0: (col, packed) = (0,0) SF-1, (0,1) SF-2, (1,1) SF-3, (1,0) col-f32; block_m > 0: with SF-4 beside. */
+/* CAST-9, in the order of the axis `dialect` and of the scalar of that name. */
+enum cast_dialect { CAST_USUAL, CAST_DEEPGEMM, CAST_SF_FLOOR, CAST_F32_NAN, CAST_DIALECTS };
+
+/* SF-6: what becomes of bytes of groups >= d_s in a packed word: there are none | owned, 0 | not judged. */
+enum sf_ragged { RAGGED_NO, RAGGED_PACK, RAGGED_FREE, RAGGED_KINDS };
+
+/* Scale factors, SF-0: (col, packed) = (0,0) SF-1, (0,1) SF-2, (1,1) SF-3, (1,0) col-f32; block_m > 0: with SF-4 beside. And
+ * what the codes are. All zero but group and groups: E4M3, the contract's own cast. */
 struct sf_args {
     int64_t group, groups; /* channels per scale, scales per row (d_s) */
     bool round, col, packed;
+    bool e2m1;       /* codes are E2M1, else E4M3 */
     int64_t block_m; /* SF-4 (utccp); 0: none */
+    enum sf_ragged ragged;
+    enum cast_dialect dialect;
 };
 
 enum { CAST_X, CAST_OUT, CAST_SF, CAST_EXTRA_SF, CAST_TENSORS };
@@ -45,7 +56,12 @@ struct cast_args {
 };
 
 enum { RMS_X, RMS_RESIDUAL, RMS_WEIGHT, RMS_OUT, RMS_BF16, RMS_RESIDUAL_OUT, RMS_SF, RMS_EXTRA_SF, RMS_TENSORS };
+
+/* RMS-13, in the order of the axis `dialect` and of the scalar of that name. */
+enum rmsnorm_dialect { RMS_USUAL, RMS_HF, RMS_F32RES, RMS_GEMMA, RMS_F32CAST, RMS_DIALECTS };
+
 struct rmsnorm_args {
+    enum rmsnorm_dialect dialect;
     int64_t batch, m, d;
     const struct lc_tensor *t[RMS_TENSORS]; /* NULL where switched off (RMS-11) */
     bool cast;                              /* out is E4M3 with scales */
@@ -57,6 +73,26 @@ struct rmsnorm_args {
  * y, the root of fl(s + eps) 0.5u, RMS-4 4u, three f32 products 3u, and the second order; the nominal v has an s and an rstd
  * rounded to f32, which adds up to 2u. Proved by tests/bounds/rmsnorm.g. */
 #define REF_RMSNORM_K 18.0
+
+/* The same of r * rstd, which dialect hf rounds to BF16 before the weight (RMS-13): one f32 product in place of three. Proved
+ * by tests/bounds/rmsnorm_hf.g. What follows the rounding is w * n: exact where w is BF16, else one f32 product. */
+#define REF_RMSNORM_HF_K 16.0
+enum { ROT_INV_FREQ, ROT_TABLE, ROT_TENSORS };
+enum rope_scaling { ROPE_NONE, ROPE_LINEAR, ROPE_NTK, ROPE_YARN };
+enum { REF_ROPE_MOST = 512, REF_ROPE_CANDIDATES = 3 }; /* frequencies; p_i itself, one ulp below, one above (ROT-1) */
+struct rope_table_args {
+    int64_t rows, n, rotary_dim;
+    const struct lc_tensor *t[ROT_TENSORS]; /* inv_freq: NULL when it is not asked for */
+    enum rope_scaling scaling;
+    double base, factor, extrapolation_factor; /* f32 values; base: fl(base') with ntk (ROT-7) */
+    double low, high;                          /* YARN-1, doubles */
+    double mscale;                             /* YARN-4, an f32 value; 1 without yarn */
+    int64_t first, every;                      /* YARN-5: frequency k is that of pair first + k * every */
+    float inv_freq[REF_ROPE_CANDIDATES][REF_ROPE_MOST];
+};
+
+/* cos and sin are f32 values within so many ulps of the correctly rounded ones, before the product with mscale (ROT-3). */
+enum { REF_ROPE_ULPS = 2 };
 
 enum { HAD_X, HAD_OUT, HAD_TENSORS };
 struct hadamard_args {
@@ -74,6 +110,7 @@ struct hadamard_args {
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;
+    struct rope_table_args rope_table;
     struct hadamard_args hadamard;
 };
 
@@ -81,13 +118,17 @@ int ref_cast_check(const struct lc_call *call, union op_args *out);
 void ref_cast_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 int ref_rmsnorm_check(const struct lc_call *call, union op_args *out);
 void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+int ref_rope_table_check(const struct lc_call *call, union op_args *out);
+void ref_rope_table_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+/* The first half of the check, which looks at scalars alone: n = len(inv_freq), and so the shapes of the tensors. */
+int ref_rope_table_plan(const struct lc_call *call, union op_args *out);
 int ref_hadamard_check(const struct lc_call *call, union op_args *out);
 size_t ref_hadamard_work(const union op_args *args);
 double ref_hadamard_k(const union op_args *args, uint32_t claims); /* HAD-3 */
 void ref_hadamard_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 
-/* CAST-1..8 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators.
- * got_q, got_sf: the row's codes as a kernel returned them, or NULL. */
+/* CAST-1..9 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators. sf and
+ * sf_free hold sf_cols(s) entries. got_sf: the row's scales as a kernel returned them, or NULL. */
 void ref_cast_groups(const struct sf_args *s, enum lc_dtype x_fmt, int64_t d, const struct iv *x, const uint32_t *got_sf,
                      struct iv *q, uint8_t *q_free, struct iv *sf, uint8_t *sf_free, struct ref_want *count);
 

@@ -45,7 +45,8 @@ mutant() {
     fi
     LAYERCHECK_HOME=$root "$work/mutant" golden check >"$work/out" 2>&1
     got=$?
-    if [ $got -eq 1 ]; then
+    # 3: with this rule broken, some case of the file is no legal case, or has tensors of other shapes (YARN-5)
+    if [ $got -eq 1 ] || { [ $got -eq 3 ] && grep -qE 'contract refuses|pruning:|as the case has them' "$work/out"; }; then
         echo "killed  $2: $(grep -c '^FAIL' "$work/out") cases"
     else
         echo "FAILED  $2: exit code $got, not 1"
@@ -54,7 +55,20 @@ mutant() {
     fi
 }
 
-mutant rmsnorm.c 'RMS-1 x + residual is not rounded' 's/v = rn_bf16(v + \(load(.*)\));/v = v + \1;/'
+mutant rmsnorm.c 'RMS-1 x + residual is not rounded' 's/: rn_bf16(sum);/: sum;/'
+mutant rmsnorm.c 'RMS-13 hf: n is not rounded' 's/n_bf = iv_round(LC_BF16, \(.*\));/n_bf = \1;/'
+mutant rmsnorm.c 'RMS-13 f32res is the usual one' 's/a->dialect == RMS_F32RES ? rn_f32(sum)/false ? rn_f32(sum)/'
+mutant rmsnorm.c 'RMS-13 gemma: 1 + w in BF16' 's/rn_f32(1 + w)/rn_bf16(1 + w)/'
+mutant rmsnorm.c 'RMS-6 f32cast is the usual one' 's/if (a->dialect == RMS_F32CAST)/if (false)/'
+mutant cast.c 'CAST-2 E2M1 has the clamp of E4M3' 's/ldexp(6, -126)/rn_f32(1e-4)/'
+mutant cast.c 'CAST-3 E2M1 ends at 4' 's/? 6 : 448/? 4 : 448/'
+mutant cast.c 'CAST-9 deepgemm: ties to even' 's/nextafter(v, 0)) + 0.0/v) + 0.0/'
+mutant cast.c 'CAST-9 deepgemm: a signed zero' 's/nextafter(v, 0)) + 0.0/nextafter(v, 0))/'
+mutant cast.c 'CAST-9 deepgemm: the usual factor' 's/return rn_f32_div(1, sf_of(s, amax));/return rn_f32_div(code_max(s), amax);/'
+mutant cast.c 'CAST-9 sf-floor: no floor' 's/== CAST_SF_FLOOR ? rn_f32(1e-4) : 0/== CAST_SF_FLOOR ? 1e-30 : 0/'
+mutant sf.c 'SF-6 rows are d_s bytes apart' 's/row \* sf_words(s) \* 4 + g/row * s->groups + g/'
+mutant cast.c 'SF-6 groups that are not there have a scale' 's/iv_pt(ldexp(1, -127))/iv_pt(ldexp(1, -22))/'
+mutant num.c 'FMT-4 ties' 's/at_most(magnitude(v, 1, 0), 7)/at_most(magnitude(v * (1 + 0x1p-50), 1, 0), 7)/'
 mutant rmsnorm.c 'RMS-2 residual_out is x' 's/^        r\[i\] = iv_pt(v);/        r[i] = iv_pt(load(a->t[RMS_X], x + i));/'
 mutant rmsnorm.c 'RMS-3 the mean is not rounded' 's/acc_mean_f32(&squares, a->d)/acc_double(\&squares) \/ (double) a->d/'
 mutant rmsnorm.c 'RMS-3 BF16 squares' 's/acc_add(&squares, v \* v)/acc_add(\&squares, rn_bf16(v * v))/'
@@ -71,12 +85,12 @@ mutant rmsnorm.c 'RMS-7 bf16 of v, not of out' 's/= iv_round(LC_BF16, iv_round(f
 mutant rmsnorm.c 'RMS-12 a row with Inf is judged' 's/{ NAN, 0, !has_inf }/{ NAN, 0, true }/'
 mutant cast.c 'CAST-1 the last element is left out' 's/amax = iv_max(amax, iv_abs(x\[i\]))/amax = i + 1 < end ? iv_max(amax, iv_abs(x[i])) : amax/'
 mutant cast.c 'CAST-2 the clamp is 1e-30' 's/rn_f32(1e-4)/rn_f32(1e-30)/'
-mutant cast.c 'CAST-3 times a rounded reciprocal' 's/rn_f32_div(amax, e4m3_max);/rn_f32(amax * rn_f32_div(1, e4m3_max));/'
-mutant cast.c 'CAST-3 E4M3 ends at 224' 's/e4m3_max = 448/e4m3_max = 224/'
-mutant cast.c 'CAST-4 floor, not ceil' 's/ceil_log2(amax \/ e4m3_max)/ilogb(amax \/ e4m3_max)/'
-mutant cast.c 'CAST-5 the product is not rounded' 's/iv_round(LC_F32, \(iv_scale(.*)\));/\1;/'
-mutant cast.c 'CAST-5 448 / amax is not rounded' 's/rn_f32_div(e4m3_max, a)/e4m3_max \/ a/'
-mutant cast.c 'CAST-7 an Inf has a code' 's/q_free\[i\] = !iv_is_nan(x\[i\]);/q_free[i] = 0;/'
+mutant cast.c 'CAST-3 times a rounded reciprocal' 's/rn_f32_div(amax, code_max(s));/rn_f32(amax * rn_f32_div(1, code_max(s)));/'
+mutant cast.c 'CAST-3 E4M3 ends at 224' 's/? 6 : 448/? 6 : 224/'
+mutant cast.c 'CAST-4 floor, not ceil' 's/ceil_log2(fmax(amax/ilogb(fmax(amax/'
+mutant cast.c 'CAST-5 the product is not rounded' 's/iv_round(LC_F32, \(times_factor(.*)\));/\1;/'
+mutant cast.c 'CAST-5 448 / amax is not rounded' 's/rn_f32_div(code_max(s), amax)/code_max(s) \/ amax/'
+mutant cast.c 'CAST-7 an Inf has a code' 's/q_free\[i\] = !iv_is_nan(x\[i\]) || s->e2m1;/q_free[i] = 0;/'
 mutant hadamard.c 'HAD-1 the last stage is left out' 's/bit < n; bit \*= 2/bit < n \/ 2; bit *= 2/'
 mutant hadamard.c 'HAD-1 a sign' 's/x\[i | bit\] = a - b/x[i | bit] = b - a/'
 mutant hadamard.c 'HAD-1 the last element is left out' 's/acc_add(&one, x);/acc_add(\&one, i + 1 < a->n ? x : 0);/'
@@ -99,6 +113,25 @@ mutant num.c 'FMT-1 ties away from zero' 's/(rest == half && kept % 2 == 1)/rest
 mutant num.c 'FMT-2 subnormal codes are flushed' 's/at_most(magnitude(v, 3, -6), 0x7e)/(fabs(v) < 0x1p-6 ? 0 : at_most(magnitude(v, 3, -6), 0x7e))/'
 mutant num.c 'FMT-2 zeros lose their sign' 's/sign_of(v) << 7 |/(v < 0 ? 0x80u : 0) |/'
 mutant num.c 'CAST-4 a power of two steps up' 's/frexp(v, &exp) == 0.5 ? exp - 1 : exp;/frexp(v, \&exp) == 0.5 ? exp : exp;/'
+mutant rope_table.c 'ROT-1 the exponent is not rounded' 's/rn_f32_div((double) (2 \* i), (double) a->rotary_dim)/(double) (2 * i) \/ (double) a->rotary_dim/'
+mutant rope_table.c 'ROT-1 the power with a minus' 's/return rn_f32_div(1, p); \/\* ROT-1/return rn_f32(pow(a->base, -(double) (2 * i) \/ (double) a->rotary_dim)); \/* ROT-1/'
+mutant rope_table.c 'ROT-2 the angle is not rounded' 's/angle = rn_f32_mul(\(rn_f32((double) row)\), inv_freq)/angle = \1 * inv_freq/'
+mutant rope_table.c 'ROT-3 cosine and sine exchanged' 's/entry(rn_f32_cos(angle)/entry(rn_f32_sin(angle)/'
+mutant rope_table.c 'ROT-7 linear divides p' 's/rn_f32_div(1, rn_f32_mul(a->factor, p)); \/\* ROT-7/rn_f32_div(a->factor, p); \/* ROT-7/'
+mutant rope_table.c 'YARN-1 floor for ceil' 's/a->high = ceil(a->high)/a->high = floor(a->high)/'
+mutant rope_table.c 'YARN-1 always truncated' 's/    if (truncate) {/    if (true) {/'
+mutant rope_table.c 'YARN-1 low = high is taken apart by 1' 's/a->high += 0.001/a->high += 1/'
+mutant rope_table.c 'YARN-1 low is not clamped' 's/a->low = a->low > 0 ? a->low : 0;//'
+mutant rope_table.c 'YARN-1 high is not clamped' 's/a->high = a->high < d - 1 ? a->high : d - 1;//'
+mutant rope_table.c 'YARN-2 the ramp is not clamped' 's/ramp = slope < 0 ? 0 : slope > 1 ? 1 : slope/ramp = slope/'
+mutant rope_table.c 'YARN-2 lambda is clamped' 's/return rn_f32_mul(rn_f32_add(1, -ramp), a->extrapolation_factor)/return fmin(1, rn_f32_mul(rn_f32_add(1, -ramp), a->extrapolation_factor))/'
+mutant rope_table.c 'YARN-3 the parts are not rounded' 's/rn_f32_add(rn_f32_mul(interpolated, rn_f32_add(1, -l)), rn_f32_mul(extrapolated, l))/rn_f32(interpolated * rn_f32_add(1, -l) + extrapolated * l)/'
+mutant rope_table.c 'YARN-4 no ratio' 's/ \/ magnitude(a->factor, all_dim)//'
+mutant rope_table.c 'YARN-4 a factor below 1 counts' 's/return s <= 1 ? 1 : /return s == 1 ? 1 : /'
+mutant rope_table.c 'YARN-4 attn_factor is left out' 's/magnitude(a->factor, all_dim) \* attn/magnitude(a->factor, all_dim)/'
+mutant rope_table.c 'YARN-5 sampled from 0' 's/for (int64_t i = a->first; i < all/for (int64_t i = a->first % a->every; i < all/'
+mutant wide.c 'ROT-3 the quadrant is lost above 2^10' 's/(int) (f.limb\[LIMBS - 1\] & 3)/(int) (f.limb[LIMBS - 1] \& (fabs(x) > 1024 ? 1 : 3))/; s/!is_small(x) && is_settled(y)/0/'
+mutant wide.c 'ROT-3 pi of 64 bits' 's/0x52049c11, 0x01b839a2, 0x898cc517, 0x42d18469/0, 0, 0, 0/; s/!is_small(x) && is_settled(y)/0/'
 
 echo "$((done - bad)) of $done mutants of the reference are killed"
 [ $bad -eq 0 ] && [ $done -ge 12 ]

@@ -18,6 +18,8 @@ lacking 'without sf=colf' 's/^pairs cast()/pairs cast(sf={col,row,rowp})/; s/sf=
 lacking 'without fill=brink' 's/^pairs rmsnorm()/pairs rmsnorm(fill={normal,logu,outlier,tiny,huge,positive,zero-rows,exact,ties,pow2-edges,sentinel,mixed,specials})/; s/brink,pow2/pow2/g; s/normal,brink/normal/g; s/fill=brink/fill=normal/g' \
     'fill=brink)'
 lacking 'without refusals of cast' '/^cast(bad=\*)/d' 'cast(bad=x-rank)'
+lacking 'without trunc=0' 's/^pairs rope_table()/pairs rope_table(trunc=1)/; s/,trunc=0//' 'trunc=0)'
+lacking 'without refusals of rope_table' '/^rope_table(bad=\*)/d' 'rope_table(bad=rotary-odd)'
 lacking 'without n=32768' 's/^pairs hadamard()/pairs hadamard(n={2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384})/; s/n=\*/n=128/' 'hadamard('
 lacking 'without refusals of hadamard' '/^hadamard(bad=\*)/d' 'hadamard(bad=n-96)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V or B defined; all
+/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V, VD, D, B or BD defined; all
  * are undefined again at the end.
  *
  *   V(id, op, text, knobs...)                plugin "conforming": every case must pass
+ *   D(id, op, dialect, text, knobs...)       the same, judged in that dialect
  *   B(id, op, cases, check, text, knobs...)  plugin "beyond": must be flagged on these cases, by this check;
  *                                            "determinism": no case finds it, comparing batches does (DET-2)
  *
@@ -16,6 +17,9 @@
  * own and rstd six (24u). */
 #ifndef V
 #define V(...)
+#endif
+#ifndef D
+#define D(...)
 #endif
 #ifndef B
 #define B(...)
@@ -80,6 +84,34 @@ V(sf_log2f, rmsnorm, "CAST-4: ceilf(log2f(sf)), the cast is fed BF16 (RMS-6)", .
 V(sf_times, rmsnorm, "CAST-3: amax * fl(1/448) under round_sf", .sf_times = true)
 V(nan_group_free, rmsnorm, "CAST-7: all that is unspecified is all ones", .nan = 2)
 
+D(deepgemm, cast, "deepgemm", "CAST-9", .order = 0)
+D(deepgemm_free, cast, "deepgemm", "CAST-7, SF-3, SF-6: all that is free is written", .nan = 2, .pad = 1)
+D(sf_floor, cast, "sf-floor", "CAST-9", .order = 0)
+D(sf_floor_free, cast, "sf-floor", "CAST-7, SF-3, SF-6: all that is free is written", .nan = 2, .pad = 1)
+D(f32_nan, cast, "f32-nan", "FMT-2", .nan = 1)
+D(hf, rmsnorm, "hf", "RMS-13", .order = 0)
+D(hf_low, rmsnorm, "hf", "RMS-3, RMS-4 at their lower end", RMS_LOW)
+D(hf_high, rmsnorm, "hf", "RMS-3, RMS-4 at their upper end", RMS_HIGH)
+D(f32res, rmsnorm, "f32res", "RMS-13", .order = 0)
+D(f32res_low, rmsnorm, "f32res", "all three freedoms", RMS_LOW, .order = 4)
+D(f32res_high, rmsnorm, "f32res", "all three freedoms", RMS_HIGH, .order = 12)
+D(gemma, rmsnorm, "gemma", "RMS-13", .order = 0)
+D(gemma_low, rmsnorm, "gemma", "all three freedoms", RMS_LOW, .order = 5)
+D(gemma_high, rmsnorm, "gemma", "all three freedoms", RMS_HIGH, .order = 14)
+D(f32cast, rmsnorm, "f32cast", "RMS-6", .order = 0)
+D(f32cast_low, rmsnorm, "f32cast", "all three freedoms", RMS_LOW, .order = 4)
+D(f32cast_high, rmsnorm, "f32cast", "all three freedoms", RMS_HIGH, .order = 12)
+V(plain, rope_table, "nominal", .order = 0)
+V(p_low, rope_table, "ROT-1: p_i one ulp low", .p_ulp = -1)
+V(p_high, rope_table, "ROT-1: p_i one ulp high", .p_ulp = 1)
+V(cos_low, rope_table, "ROT-3: cosines two ulps low", .cos_ulp = -2)
+V(cos_high, rope_table, "ROT-3: cosines two ulps high", .cos_ulp = 2)
+V(sin_low, rope_table, "ROT-3: sines two ulps low", .sin_ulp = -2)
+V(sin_high, rope_table, "ROT-3: sines two ulps high", .sin_ulp = 2)
+V(low, rope_table, "all freedoms", .p_ulp = -1, .cos_ulp = -2, .sin_ulp = -2)
+V(high, rope_table, "all freedoms", .p_ulp = 1, .cos_ulp = 2, .sin_ulp = 2)
+V(apart, rope_table, "all freedoms", .p_ulp = 1, .cos_ulp = 2, .sin_ulp = -2)
+
 V(plain, hadamard, "stages from the lowest bit up", .order = 0)
 V(down, hadamard, "HAD-3: stages from the highest bit down", .order = 1)
 V(radix_4, hadamard, "HAD-3: two stages at a time, other pairs first", .order = 2)
@@ -132,9 +164,18 @@ B(sf_times_always, cast, "cast(M=17,d=128,sf=row,round=0,fill=normal)", "value:s
   .sf_times_always = true)
 B(sf_log2f_f32, cast, "cast(M=64,d=512,x=f32,fill=pow2-edges)", "value:sf", "CAST-4: of F32 input too", .sf_log2f_always = true)
 
+B(p_low_twice, rope_table, "rope_table(rows=33)", "value:inv_freq", "ROT-1: p_i two ulps low", .p_ulp = -2)
+B(p_high_twice, rope_table, "rope_table(rows=33)", "value:inv_freq", "ROT-1: p_i two ulps high", .p_ulp = 2)
+B(p_high_hidden, rope_table, "rope_table(rows=4100,inv=0)", "value:table", "ROT-1: the same, seen in the table alone", .p_ulp = 3)
+B(cos_low_thrice, rope_table, "rope_table(rows=33,inv={0,1})", "value:table", "ROT-3: cosines three ulps low", .cos_ulp = -3)
+B(cos_high_thrice, rope_table, "rope_table(rows=33,scaling=yarn)", "value:table", "ROT-3: cosines three ulps high", .cos_ulp = 3)
+B(sin_low_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps low", .sin_ulp = -3)
+B(sin_high_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps high", .sin_ulp = 3)
+
 #undef RMS_LOW
 #undef RMS_HIGH
 #undef V
+#undef D
 #undef B
 #undef VD
 #undef BD

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One plain, right, scalar f32 implementation of `cast`, `rmsnorm`, `hadamard`, independent of ref/num: roundings in
+/* One plain, right, scalar f32 implementation of each operator, independent of ref/num: roundings in
  * integer bits, tree sums in f32, addresses written out. It calls ref/ for the preconditions only (ERR-1).
  *
  * struct plain_knobs moves it about within the freedom of the contract (tests/conforming); enum mutant makes it
@@ -35,13 +35,16 @@ struct plain_knobs {
     double edge;          /* HAD-3: the sum this many times its admissible error above the exact one (-1..1 conforms) */
     bool dense;           /* HAD-3: serial sums; conforms where the kernel declares it */
     bool minus_zero;      /* FMT-6: a zero sum is -0 */
-    int nan; /* HAD-6: 0 usual; 1 odd negative NaN; 2 Infs. CAST-7, FMT-1: 0 usual; 1 negative NaN, odd payload; 2 what is unspecified is all ones; 3 so is
-                the group after it (beyond) */
+    int nan;              /* CAST-7, FMT-1: 0 usual; 1 negative NaN, odd payload; 2 what is unspecified is all ones; 3 so is
+                             the group after it (beyond). HAD-6: 1 likewise; 2 Infs */
+    int p_ulp;            /* ROT-1: p_i so many ulps above the correctly rounded one (-1..1 conforms) */
+    int cos_ulp, sin_ulp; /* ROT-3: likewise, before the product (-2..2 conforms) */
 };
 enum { PLAIN_ORDERS = 15 };
 
 int plain_cast(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
+int plain_rope_table(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_hadamard(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 
 /* ---- roundings (plain_num.c) ---- */
@@ -49,11 +52,12 @@ enum plain_rounding { PLAIN_RN, PLAIN_TRUNCATE, PLAIN_AWAY };
 uint32_t plain_bits(float v);
 float plain_float(uint32_t bits);
 float plain_from_bf16(uint16_t code);
-uint16_t plain_bf16(float v, enum plain_rounding how); /* FMT-1 */
-float plain_round(float v, int significant);           /* RN to so many significant bits, 2..24 */
-uint8_t plain_e4m3(float v, enum mutant mut);          /* FMT-2 */
-int plain_ceil_exp(float sf, enum mutant mut);         /* CAST-4 */
-float plain_pow2(int e);                               /* 2^e, -126..127; 0 below, Inf above */
+uint16_t plain_bf16(float v, enum plain_rounding how);       /* FMT-1 */
+float plain_round(float v, int significant);                 /* RN to so many significant bits, 2..24 */
+uint8_t plain_e4m3(float v, enum mutant mut);                /* FMT-2 */
+uint8_t plain_e2m1(float v, bool deepgemm, enum mutant mut); /* FMT-4, CAST-9: a nibble */
+int plain_ceil_exp(float sf, enum mutant mut);               /* CAST-4 */
+float plain_pow2(int e);                                     /* 2^e, -126..127; 0 below, Inf above */
 
 /* ---- operands ---- */
 /* Offset of a row, in elements. */
@@ -63,7 +67,7 @@ bool plain_one_of(enum mutant mut, const enum mutant *list, int n);
 /* Refusal (ERR-1). status and call->msg as ref/ left them; returns what the kernel answers. */
 int plain_refuse(const struct lc_call *call, int status, enum mutant mut);
 
-/* ---- one row of a cast: CAST-1..8, SF-0..4 (plain_cast.c) ---- */
+/* ---- one row of a cast: CAST-1..9, SF-0..4, SF-6 (plain_cast.c) ---- */
 struct plain_row {
     const struct sf_args *s;
     const struct plain_knobs *k;
