@@ -134,6 +134,9 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
             }
             own_elements(c, i, INPUT);
         }
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT && c->slot[i].same_as >= 0 && !call_is_copy(c, i))
+            own_elements(c, i, INOUT); /* in place: the gaps stay KEEP, and poisoned */
     if (!given && c->op->fills[kase_int(k, "fill")].make)
         c->op->fills[kase_int(k, "fill")].make(c);
     call_poison(c, POISON_A);
@@ -143,7 +146,7 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
 void call_poison(struct call *c, uint8_t poison)
 {
     for (size_t i = 0; i < c->arena_size; i++)
-        if (c->own[i] != INPUT)
+        if (c->own[i] != INPUT && c->own[i] != INOUT)
             c->image[i] = poison;
 }
 

@@ -25,6 +25,15 @@ static const char *const usual[] = {
     "rmsnorm(M=8192,d=7168,res=1,out=e4m3,bf16=1)",
     "rmsnorm(M=8192,d=7168,res=1,out=e4m3,bf16=1,utccp=128)",
     "rmsnorm(M=64,d=7168,res=1,out=e4m3)",
+    "hadamard(M=1048576,n=64)", /* 2^26 elements each */
+    "hadamard(M=524288,n=128)",
+    "hadamard(M=262144,n=256)",
+    "hadamard(M=131072,n=512)",
+    "hadamard(M=65536,n=1024)",
+    "hadamard(M=16384,n=4096)",
+    "hadamard(M=2048,n=32768)",
+    "hadamard(M=524288,n=128,x=f32)",
+    "hadamard(M=64,n=128)",
 };
 
 struct bench {
@@ -43,7 +52,8 @@ static size_t moved(const struct call *c)
 {
     size_t bytes = 0;
     for (int i = 0; i < MAX_TENSORS; i++)
-        if (c->slot[i].on && c->slot[i].listed && c->slot[i].same_as < 0) {
+        if (c->slot[i].on && c->slot[i].listed &&
+            (c->slot[i].same_as < 0 || (c->slot[i].dir == DIR_OUT && !call_is_copy(c, i)))) {
             const int64_t rows = c->slot[i].t.rank == 1 ? 1 : c->op->rows(&c->args);
             const size_t codes = (size_t) (rows * c->op->cols(&c->args, i));
             bytes += c->slot[i].fmt == LC_E2M1X2 ? codes / 2 : codes * (size_t) fmt_bytes(c->slot[i].fmt);

@@ -43,6 +43,12 @@ void call_tensor(struct call *c, int slot, const char *name, enum lc_dtype dtype
     }
 }
 
+int call_is_copy(const struct call *c, int slot)
+{
+    const struct slot *const s = &c->slot[slot];
+    return s->dir == DIR_OUT && s->same_as >= 0 && c->slot[s->same_as].dir == DIR_OUT;
+}
+
 void call_scalar(struct call *c, const char *name, int64_t i, double f)
 {
     assert(c->n_scalars < MAX_SCALARS);

@@ -15,7 +15,7 @@ static int write_slot(hid_t group, const struct call *c, const struct slot *s, c
     if (!storage)
         return h5_say(why, size, "%s: out of memory", s->t.name);
     for (size_t at = 0; s->dir == DIR_IN && at < s->bytes; at++)
-        if (c->own[s->offset + at] == INPUT)
+        if (c->own[s->offset + at] == INPUT || c->own[s->offset + at] == INOUT)
             storage[at] = c->image[s->offset + at];
     const int status = h5_write_slot(group, s, storage);
     free(storage);
@@ -32,8 +32,7 @@ static int write_case(hid_t file, const struct call *c, const char *id, char *wh
     int status = fine ? 0 : h5_say(why, size, "attributes cannot be written");
     for (int i = 0; !status && i < MAX_TENSORS; i++) {
         const struct slot *const s = &c->slot[i];
-        const bool again = s->same_as >= 0 && s->dir == DIR_OUT; /* RMS-7: bf16 is out */
-        if (s->listed && s->on && !again)
+        if (s->listed && s->on && !call_is_copy(c, i)) /* RMS-7: bf16 is out */
             status = write_slot(group, c, s, why, size);
     }
     return H5Gclose(group) < 0 && !status ? h5_say(why, size, "cannot be written") : status;

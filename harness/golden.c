@@ -193,7 +193,8 @@ static int read_y(hid_t group, const struct call *c, struct iv **y, char *why, s
     for (size_t i = 0; !status && i < n; i++) {
         const double v = end[i], lo = end[n + i], hi = end[2 * n + i];
         (*y)[i] = (struct iv) { v, lo, hi };
-        if (!(lo <= v && v <= hi) && !(isnan(v) && isnan(lo) && isnan(hi)))
+        if (!(lo <= v && v <= hi) &&
+            !(isnan(v) && ((isnan(lo) && isnan(hi)) || (lo == -HUGE_VAL && hi == HUGE_VAL)))) /* NaN; not finite (HAD-6) */
             status = h5_say(why, size, "y[%lld,%lld]: y.lo <= y.v <= y.hi does not hold", (long long) i / cols,
                             (long long) i % cols);
     }

@@ -127,17 +127,9 @@ int h5_text(hid_t object, const char *name, char *to, size_t size)
 /* The kind of a scalar (docs/plugins.md): struct lc_scalar does not say it. */
 static bool is_real(const struct lc_scalar *s)
 {
-    static const char *const names[] = { "eps",
-                                         "out_scale",
-                                         "base",
-                                         "factor",
-                                         "beta_fast",
-                                         "beta_slow",
-                                         "extrapolation_factor",
-                                         "attn_factor",
-                                         "mscale",
-                                         "mscale_all_dim",
-                                         "high_freq_cycle_threshold" };
+    static const char *const names[] = { "eps",         "out_scale", "scale",          "base",
+                                         "factor",      "beta_fast", "beta_slow",      "extrapolation_factor",
+                                         "attn_factor", "mscale",    "mscale_all_dim", "high_freq_cycle_threshold" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(s->name, names[i]))
             return true;

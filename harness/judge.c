@@ -22,7 +22,7 @@ static int read_outputs(struct golden *g, const struct call *c, uint8_t *after, 
     memcpy(after, c->image, c->arena_size);
     for (int i = 0; i < MAX_TENSORS; i++) {
         const struct slot *const s = &c->slot[i];
-        const bool written = s->listed && s->on && s->dir == DIR_OUT && s->same_as < 0; /* RMS-7: a BF16 out is bf16 too */
+        const bool written = s->listed && s->on && s->dir == DIR_OUT && !call_is_copy(c, i); /* RMS-7: a BF16 out is bf16 too */
         if (written && golden_read(g, c, i, after + s->offset, why, size))
             return -1;
     }

@@ -28,7 +28,9 @@ static void describe(const struct op *op)
         printf("  bound    %-12s ", b->tensor);
         if (b->dialect)
             printf("dialect %s: ", b->dialect);
-        if (b->k > 0)
+        if (b->k > 0 && op->k_words)
+            printf("(%s) u (%s): %s\n", op->k_words, b->clause, b->why);
+        else if (b->k > 0)
             printf("%g u (%s): %s\n", b->k, b->clause, b->why);
         else if (b->k < 0)
             printf("%g ulp (%s): %s\n", -b->k, b->clause, b->why);

@@ -38,7 +38,8 @@ struct kase { /* a case: one value per axis of op */
 
 /* ---- the call that a case stands for ---- */
 enum dir { DIR_IN, DIR_OUT };
-enum owner { KEEP, INPUT, OWNED, PAD }; /* per arena byte: must not change (guards, gaps) | input, likewise | judged | free */
+/* Per arena byte: must not change (guards, gaps) | input, likewise | judged | free | judged, and holds an input (HAD-4). */
+enum owner { KEEP, INPUT, OWNED, PAD, INOUT };
 
 enum { NULL_POINTER = -1, WILD_POINTER = -2 /* nothing is mapped there (RMS-11) */ };
 
@@ -48,7 +49,7 @@ struct slot {           /* one tensor of a call; storage lies in the arena */
     enum dir dir;
     int on;      /* takes part in the call */
     int listed;  /* handed to the kernel; listed && !on: a switched-off operand with a pointer in its place (RMS-11) */
-    int same_as; /* >= 0: the same storage as that slot (RMS-2, RMS-7) */
+    int same_as; /* >= 0: the same storage as that slot (RMS-2, RMS-7, HAD-4) */
     int storage_rank;
     int64_t storage[3];   /* dims of the storage in elements of t.dtype, row-major; its size for HDF5 and the arena */
     int64_t shift;        /* bytes behind same_as's start; of refusals alone */
@@ -82,7 +83,7 @@ struct tensor_desc {
 };
 struct bound {
     const char *tensor, *clause, *why, *script; /* why: the derivation in a sentence; script: tests/bounds/<op>.g or NULL */
-    double k; /* radius = k * 2^-24 * m + underflow; 0: bitwise; -n: n neighbours, either side */
+    double k;            /* radius = k * 2^-24 * m + underflow; 0: bitwise; -n: n neighbours, either side */
     const char *dialect; /* NULL: the usual one, and any that has no row of its own */
 };
 struct fill {
@@ -116,7 +117,15 @@ struct op {
      * an even col has its low nibble, an odd one the high (FMT-4). */
     int64_t (*place)(const union op_args *args, int tensor, int64_t row, int64_t col);
     void (*ref)(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+    size_t (*work)(const union op_args *args); /* bytes of ref_want.work; NULL: none */
+
+    /* Not NULL: the k of bounds is the largest of a function of the call and of the kernel's claims, which these words say. */
+    const char *k_words;
+    double (*k_of)(const union op_args *args, uint32_t claims);
 };
+
+/* The slot's bytes are another output's and so no own dataset of a file (RMS-7); an output in an input's place has one (HAD-4). */
+int call_is_copy(const struct call *c, int slot);
 
 /* The tensor as op->check read it; NULL: takes no part. */
 const struct lc_tensor *op_tensor(const struct op *op, const union op_args *args, int tensor);

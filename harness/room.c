@@ -15,7 +15,8 @@ int room_open(struct room *room, const struct op *op, const union op_args *args,
     room->iv = calloc(most * (MAX_TENSORS + 1), sizeof *room->iv);
     room->code = calloc(most * MAX_TENSORS, sizeof *room->code);
     room->free = calloc(most * (MAX_TENSORS + 1), 1);
-    if (!room->iv || !room->code || !room->free)
+    room->work = calloc(op->work ? op->work(args) : 1, 1);
+    if (!room->iv || !room->code || !room->free || !room->work)
         return -1;
     for (int i = 0; i < MAX_TENSORS; i++) {
         room->want.at[i] = room->iv + most * (size_t) i;
@@ -25,6 +26,7 @@ int room_open(struct room *room, const struct op *op, const union op_args *args,
     }
     room->want.y = room->iv + most * MAX_TENSORS;
     room->want.carry = room->free + most * MAX_TENSORS;
+    room->want.work = room->work;
     return 0;
 }
 
@@ -33,4 +35,5 @@ void room_close(struct room *room)
     free(room->iv);
     free(room->code);
     free(room->free);
+    free(room->work);
 }

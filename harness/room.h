@@ -9,6 +9,7 @@ struct room { /* one row of every output */
     struct iv *iv;
     uint32_t *code, *row[MAX_TENSORS]; /* row: the part of code that is one output's, or NULL */
     uint8_t *free;
+    void *work;
     struct ref_want want;
     struct ref_got got;
 };

@@ -78,6 +78,7 @@ void judge_values(const struct call *c, const uint8_t *after, const struct iv *g
                     room.row[i][col] = code_at(c->slot[i].fmt, after + c->slot[i].offset + at, col);
             }
         room.want.given_y = given_y ? given_y + row * cols[0] : NULL;
+        room.want.claims = r->claims;
         c->op->ref(&c->args, row, &room.got, &room.want);
         for (int i = 0; i < MAX_TENSORS; i++) {
             const enum lc_dtype f = c->slot[i].fmt;
@@ -134,16 +135,16 @@ static void place_name(const struct call *c, size_t at, char *to, size_t size)
         snprintf(to, size, "%zu bytes after the end of %s", at - s->offset - s->bytes + 1, s->t.name);
     else
         snprintf(to, size, "byte %zu of %s, %s", at - s->offset, s->t.name,
-                 c->own[at] == INPUT ? "an input"
-                 : !s->on            ? "which is switched off (RMS-11)"
-                                     : "which no element owns");
+                 c->own[at] == INPUT || c->own[at] == INOUT ? "an input"
+                 : !s->on                                   ? "which is switched off (RMS-11)"
+                                                            : "which no element owns");
 }
 
 static void check_kept(const struct call *c, const uint8_t *after, struct result *r, enum check check, const char *clause)
 {
     const int refused = check == CHECK_REFUSAL;
     for (size_t at = 0; at < c->arena_size; at++) {
-        if (after[at] == c->image[at] || (!refused && (c->own[at] == OWNED || c->own[at] == PAD)))
+        if (after[at] == c->image[at] || (!refused && (c->own[at] == OWNED || c->own[at] == PAD || c->own[at] == INOUT)))
             continue;
         struct finding *const f = note(r, check, -1);
         if (f->count == 1) {
@@ -157,7 +158,7 @@ static void check_kept(const struct call *c, const uint8_t *after, struct result
 static void check_poison(const struct call *c, const uint8_t *a, const uint8_t *b, struct result *r)
 {
     for (size_t at = 0; at < c->arena_size; at++) {
-        if (c->own[at] != OWNED || a[at] == b[at])
+        if ((c->own[at] != OWNED && c->own[at] != INOUT) || a[at] == b[at])
             continue;
         struct finding *const f = note(r, CHECK_POISON, -1);
         if (f->count == 1) {
@@ -283,6 +284,7 @@ static void other_status(const struct call *c, int status, const char *msg, cons
 void judge_call(struct backend *b, const struct lc_kernel *k, struct call *c, const struct iv *given_y, struct result *r)
 {
     memset(r, 0, sizeof *r);
+    r->claims = k->claims;
     const double begin = now_ms();
     uint8_t *const after = malloc(c->arena_size), *const again = malloc(c->arena_size);
     char msg[512] = "";

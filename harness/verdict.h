@@ -14,7 +14,7 @@ typedef int (*given_fn)(void *user, const char *tensor, void *storage, size_t by
 void call_plan(struct call *c, const struct kase *k); /* slots, scalars and layout alone: no memory */
 int call_open(struct call *c, const struct kase *k, given_fn given, void *user);
 void call_close(struct call *c);
-void call_poison(struct call *c, uint8_t poison); /* every byte of image that is no input */
+void call_poison(struct call *c, uint8_t poison); /* every byte of image that holds no input */
 /* The call over an arena at `base` (host or device address); tensors is room for MAX_TENSORS. */
 void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors, struct lc_call *to);
 
@@ -60,13 +60,15 @@ struct result {
     struct finding found[CHECKS + MAX_TENSORS]; /* by check; of CHECK_VALUE one per tensor, at CHECKS + slot */
     struct tally tally[MAX_TENSORS];
     int64_t elements, ambiguous, two_scale, changed; /* changed: codes that differ from nominal */
+    uint32_t claims;                                 /* of the kernel (HAD-3) */
     double ms;
     char msg[512];
 };
 
 /* given_y: rows * d intervals from a golden, or NULL. */
 void judge_call(struct backend *b, const struct lc_kernel *k, struct call *c, const struct iv *given_y, struct result *r);
-/* Judges storages that something else wrote (call.image holds the inputs, `after` the outputs): no KEEP, no poison. */
+/* Judges storages that something else wrote (call.image holds the inputs, `after` the outputs): no KEEP, no poison. result.claims
+ * is set before. */
 void judge_values(const struct call *c, const uint8_t *after, const struct iv *given_y, struct result *r);
 void result_settle(const struct call *c, struct result *r); /* outcome from findings and vacuity */
 

@@ -21,7 +21,7 @@ static json_t *hex_float(double v)
     return json_string(text);
 }
 
-static json_t *finding_json(const struct call *c, const struct finding *f, enum check check)
+static json_t *finding_json(const struct call *c, const struct finding *f, enum check check, uint32_t claims)
 {
     json_t *const o = json_pack("{s:s, s:I}", "check", check_names[check], "count", (json_int_t) f->count);
     if (check != CHECK_VALUE) {
@@ -45,7 +45,7 @@ static json_t *finding_json(const struct call *c, const struct finding *f, enum 
     const struct bound *const b = bound_of(&c->id, s->t.name);
     if (b) {
         json_object_set_new(o, "clause", json_string(b->clause));
-        json_object_set_new(o, "k", json_real(b->k));
+        json_object_set_new(o, "k", json_real(b->k > 0 && c->op->k_of ? c->op->k_of(&c->args, claims) : b->k));
     }
     return o;
 }
@@ -77,10 +77,10 @@ json_t *result_json(const struct call *c, const struct result *r)
     }
     for (int i = 0; i < MAX_TENSORS; i++)
         if (r->found[CHECKS + i].count)
-            json_array_append_new(findings, finding_json(c, &r->found[CHECKS + i], CHECK_VALUE));
+            json_array_append_new(findings, finding_json(c, &r->found[CHECKS + i], CHECK_VALUE, r->claims));
     for (int i = CHECK_KEEP; i < CHECKS; i++)
         if (r->found[i].count)
-            json_array_append_new(findings, finding_json(c, &r->found[i], (enum check) i));
+            json_array_append_new(findings, finding_json(c, &r->found[i], (enum check) i, r->claims));
     return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s%}", "case", id, "op",
                      c->op->name, "outcome", outcome_names[r->outcome], "elements", (json_int_t) r->elements, "exact",
                      (json_int_t) all.exact, "explained", (json_int_t) all.explained, "unexplained", (json_int_t) all.unexplained,

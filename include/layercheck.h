@@ -27,8 +27,11 @@ enum lc_dtype { LC_F32 = 1, LC_BF16, LC_E4M3, LC_E2M1X2, LC_UE8M0, LC_I32, LC_I6
 
 enum lc_status { LC_OK, LC_BAD_ARG, LC_UNSUPPORTED, LC_FAILED };
 
-/* Promises beyond the contract, which the harness then checks. */
-enum lc_claim { LC_BATCH_INVARIANT = 1 /* DET-2 for linear */ };
+/* What a kernel says of itself: promises beyond the contract, which the harness then checks, and variants by which it is judged. */
+enum lc_claim {
+    LC_BATCH_INVARIANT = 1, /* DET-2 for linear */
+    LC_DENSE_HADAMARD = 2   /* HAD-3: one n-by-n product, judged with k = n + 16 */
+};
 
 /* A strided view. data: address of element 0, on the call's device. shape and stride: elements, stride[i] for dimension i.
  * A tensor that does not take part in the call is not listed; one that a scalar switches off may be listed, and is then

@@ -20,6 +20,11 @@ struct iv iv_pt(double v)
     return (struct iv) { v, v, v };
 }
 
+struct iv iv_not_finite(void)
+{
+    return (struct iv) { (double) NAN, -HUGE_VAL, HUGE_VAL };
+}
+
 bool iv_is_pt(struct iv x)
 {
     return x.lo == x.hi;
@@ -121,6 +126,8 @@ enum verdict judge(enum lc_dtype f, struct iv w, uint32_t got)
     const bool want_nan = iv_is_nan(w), got_nan = fmt_is_nan(f, got);
     if (want_nan && f == LC_E2M1X2)
         return UNSPECIFIED; /* FMT-4: there is no code for it */
+    if (want_nan && isinf(w.hi))
+        return isfinite(fmt_load(f, got)) ? UNEXPLAINED : EXACT; /* HAD-6: NaN or Inf */
     if (want_nan || got_nan)
         return want_nan && got_nan ? EXACT : UNEXPLAINED; /* FMT-1: payload and sign free */
 

@@ -24,6 +24,8 @@ struct ref_want {
     uint8_t *free[REF_MAX_TENSORS]; /* 1: unspecified, not judged */
     struct iv *y;                   /* the value before the output rounding; scratch, kept for goldens */
     const struct iv *given_y;       /* not NULL: an oracle's y stands for the reference's own */
+    void *work;                     /* ref_X_work bytes, where an operator has that function */
+    uint32_t claims;                /* enum lc_claim of the kernel that is judged; 0: none */
     int64_t ambiguous;              /* internal roundings that could go two ways: counted for the vacuity alarm */
     int64_t two_scale;              /* groups with two legal scales: likewise */
     uint8_t *carry;                 /* a byte a column, 0 before row 0; rows then come in order (ROT-1 without inv_freq) */
@@ -92,10 +94,24 @@ struct rope_table_args {
 /* cos and sin are f32 values within so many ulps of the correctly rounded ones, before the product with mscale (ROT-3). */
 enum { REF_ROPE_ULPS = 2 };
 
+enum { HAD_X, HAD_OUT, HAD_TENSORS };
+struct hadamard_args {
+    int64_t batch, m, n;
+    const struct lc_tensor *t[HAD_TENSORS];
+    double scale; /* an f32 value */
+};
+
+/* HAD-3: radius of y's hull over u|scale| sum|x_i|, u = 2^-24. A term passes log2 n additions and the product with scale, so it
+ * is off by (1 + u)^(log2 n + 1) - 1 at most (tests/bounds/hadamard.g); the last u is room for that power. */
+#define REF_HADAMARD_K(log2_n) ((log2_n) + 2.0)
+/* A serial sum's term passes n roundings; on tensor cores it is 10.5u per 16 terms, and a step's worth at the ends (LIN-1). */
+#define REF_HADAMARD_DENSE_K(n) ((n) + 16.0)
+
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;
     struct rope_table_args rope_table;
+    struct hadamard_args hadamard;
 };
 
 int ref_cast_check(const struct lc_call *call, union op_args *out);
@@ -106,6 +122,10 @@ int ref_rope_table_check(const struct lc_call *call, union op_args *out);
 void ref_rope_table_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 /* The first half of the check, which looks at scalars alone: n = len(inv_freq), and so the shapes of the tensors. */
 int ref_rope_table_plan(const struct lc_call *call, union op_args *out);
+int ref_hadamard_check(const struct lc_call *call, union op_args *out);
+size_t ref_hadamard_work(const union op_args *args);
+double ref_hadamard_k(const union op_args *args, uint32_t claims); /* HAD-3 */
+void ref_hadamard_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 
 /* CAST-1..9 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators. sf and
  * sf_free hold sf_cols(s) entries. got_sf: the row's scales as a kernel returned them, or NULL. */

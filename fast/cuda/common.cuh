@@ -244,12 +244,14 @@ static inline int fast_fail(const struct lc_call *call, enum lc_status status, c
 
 /* Launches on the call's stream; a bad configuration or an earlier fault of the device comes back as LC_FAILED. */
 template <class P>
-static inline int fast_launch(const struct lc_call *call, const char *what, void (*kernel)(P), int64_t grid, dim3 block, P params)
+static inline int fast_launch(const struct lc_call *call, const char *what, void (*kernel)(P), int64_t grid, dim3 block, P params,
+                              size_t shared = 0)
 {
     if (params.rows >= INT32_MAX || grid > INT32_MAX)
         return fast_fail(call, LC_UNSUPPORTED, what, "2^31 - 1 rows or more");
     void *args[] = { &params };
-    cudaError_t e = cudaLaunchKernel((const void *) kernel, dim3((unsigned) grid), block, args, 0, (cudaStream_t) call->stream);
+    cudaError_t e = cudaLaunchKernel((const void *) kernel, dim3((unsigned) grid), block, args, shared,
+                                     (cudaStream_t) call->stream);
     const cudaError_t last = cudaGetLastError();
     if (e == cudaSuccess)
         e = last;

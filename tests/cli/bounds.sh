@@ -23,5 +23,21 @@ for name in $(sed -n "s/^#define REF_\([A-Z0-9_]*\)_K [0-9.]*$/\1/p" "$source/re
     has "$name: half of it fails because it is not proven" half.out 'some properties were not satisfied'
     has "$name: list shows the bound" - "$whole u (" < <("$program" list "$op")
 done
+
+# HAD-3: k is a function of log2 n: each of them
+k_of=$(sed -n 's/^#define REF_HADAMARD_K(log2_n) ((log2_n) + \([0-9.]*\))$/\1/p' "$source/ref/ops.h")
+ok 'hadamard: k of ref/ops.h' test -n "$k_of"
+for log2_n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
+    for part in 2 1; do
+        k=$(awk -v n=$log2_n -v add="$k_of" -v part=$part 'BEGIN { print (n + add) * part }')
+        sed "s/@STAGES@/$log2_n/; s/@TWICE_K@/$k/" "$source/tests/bounds/hadamard.g" >$part.g
+    done
+    ok "hadamard: (log2 n + $k_of) u is proven, log2 n = $log2_n" gappa 2.g
+    if gappa 1.g >half.out 2>&1; then fail "hadamard: half of it is proven as well, log2 n = $log2_n" half.out; else pass; fi
+    has 'hadamard: half of it fails because it is not proven' half.out 'some properties were not satisfied'
+    scripts=$((scripts + 1))
+done
+has 'hadamard: list shows the bound' - "(log2 n + ${k_of%.0}) u (" < <("$program" list hadamard)
+
 ok 'some operator has a bound' test $scripts -gt 0
 finish

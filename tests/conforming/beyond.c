@@ -10,10 +10,12 @@
         static const struct plain_knobs knobs = { __VA_ARGS__ };                                                                 \
         return plain_##op(call, &knobs, MUT_none);                                                                               \
     }
+#define BD B
 #include "variants.h"
 
 static const struct lc_kernel kernels[] = {
 #define B(id, op, ...) { #op, #id, NULL, 0, 0, run_##op##_##id, NULL },
+#define BD(id, op, ...) { #op, #id, NULL, 0, LC_DENSE_HADAMARD, run_##op##_##id, NULL },
 #include "variants.h"
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };

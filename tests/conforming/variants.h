@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V, D or B defined; all
+/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V, VD, D, B or BD defined; all
  * are undefined again at the end.
  *
  *   V(id, op, text, knobs...)                plugin "conforming": every case must pass
  *   D(id, op, dialect, text, knobs...)       the same, judged in that dialect
  *   B(id, op, cases, check, text, knobs...)  plugin "beyond": must be flagged on these cases, by this check;
  *                                            "determinism": no case finds it, comparing batches does (DET-2)
+ *
+ *   VD, BD                                   the same of kernels that declare LC_DENSE_HADAMARD (HAD-3)
  *
  * knobs: initialisers of struct plain_knobs.
  *
@@ -21,6 +23,12 @@
 #endif
 #ifndef B
 #define B(...)
+#endif
+#ifndef VD
+#define VD(...)
+#endif
+#ifndef BD
+#define BD(...)
 #endif
 
 #define RMS_LOW .s_end = 1, .rstd_end = -1  /* y as small as RMS-3 and RMS-4 let it be */
@@ -104,6 +112,29 @@ V(low, rope_table, "all freedoms", .p_ulp = -1, .cos_ulp = -2, .sin_ulp = -2)
 V(high, rope_table, "all freedoms", .p_ulp = 1, .cos_ulp = 2, .sin_ulp = 2)
 V(apart, rope_table, "all freedoms", .p_ulp = 1, .cos_ulp = 2, .sin_ulp = -2)
 
+V(plain, hadamard, "stages from the lowest bit up", .order = 0)
+V(down, hadamard, "HAD-3: stages from the highest bit down", .order = 1)
+V(radix_4, hadamard, "HAD-3: two stages at a time, other pairs first", .order = 2)
+V(tree, hadamard, "HAD-3: a pairwise tree for each element", .order = 3)
+V(edge_low, hadamard, "HAD-3: the sum at its lower end", .edge = -0.9999)
+V(edge_high, hadamard, "HAD-3: the sum at its upper end", .edge = 0.9999)
+V(zero_minus, hadamard, "FMT-6: a zero sum is -0", .minus_zero = true)
+V(nan_negative, hadamard, "FMT-1: another NaN", .nan = 1)
+V(nan_is_inf, hadamard, "HAD-6: NaN or Inf, not told apart", .nan = 2)
+VD(dense, hadamard, "HAD-3: serial sums, declared", .dense = true)
+VD(dense_edge_low, hadamard, "HAD-3: n + 16, the lower end", .dense = true, .edge = -0.9999)
+VD(dense_edge_high, hadamard, "HAD-3: n + 16, the upper end", .dense = true, .edge = 0.9999)
+
+B(serial, hadamard, "hadamard(M=3,n={1024,4096},x=f32,fill=drift)", "value:out", "HAD-3: serial sums, not declared",
+  .dense = true)
+B(edge_low, hadamard, "hadamard(M=17,n={2,128,2048},x=f32,fill=normal)", "value:out", "HAD-3: 1 1/4 times its end", .edge = -1.25)
+B(edge_high, hadamard, "hadamard(M=17,n={2,128,2048},x=f32,fill=normal)", "value:out", "HAD-3: 1 1/4 times its end", .edge = 1.25)
+B(edge_bf16, hadamard, "hadamard(M=17,n=1024,fill=normal)", "value:out", "the same through a BF16 out", .edge = 1.25)
+BD(dense_edge_low, hadamard, "hadamard(M=17,n={2,128,2048},x=f32,fill=normal)", "value:out", "n + 16, 1 1/4 times", .dense = true,
+   .edge = -1.25)
+BD(dense_edge_high, hadamard, "hadamard(M=17,n={2,128,2048},x=f32,fill=normal)", "value:out", "n + 16, 1 1/4 times",
+   .dense = true, .edge = 1.25)
+
 B(low_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out",
   "RMS-3, RMS-4 at twice: 24u", .s_end = 2, .rstd_end = -2)
 B(high_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out",
@@ -146,3 +177,5 @@ B(sin_high_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sin
 #undef V
 #undef D
 #undef B
+#undef VD
+#undef BD

@@ -285,6 +285,8 @@ int run_rmsnorm(const struct lc_call *call, mutant mut)
     return launch(call, j);
 }
 
+#include "mutants_cuda_hadamard.cuh"
+
 /* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
 #define MC(id, op, ...)                                                                                                          \
     int run_##id(const struct lc_call *call)                                                                                     \
@@ -303,9 +305,15 @@ int rmsnorm_none(const struct lc_call *call)
     return run_rmsnorm(call, MUT_none);
 }
 
+int hadamard_none(const struct lc_call *call)
+{
+    return run_hadamard(call, MUT_none);
+}
+
 const struct lc_kernel kernels[] = {
     { "cast", "none", nullptr, 1, 0, cast_none, nullptr },
     { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
+    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr },
 #define MC(id, op, ...) { #op, #id, nullptr, 1, 0, run_##id, nullptr },
 #include "table.h"
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },

@@ -21,7 +21,8 @@ enum mutant {
 struct plain_knobs {
     double s_end;         /* RMS-3: s this many times its admissible error above the exact one (-1..1 conforms) */
     double rstd_end;      /* RMS-4: rstd this many times 2^-22 above the real root (-1..1 conforms) */
-    int order;            /* RMS-5: 0..PLAIN_ORDERS-1, which products are formed first */
+    int order;            /* RMS-5: 0..PLAIN_ORDERS-1, which products are formed first. HAD-3: 0 stages from the lowest bit up,
+                             1 down, 2 two at a time, 3 a tree for each element */
     int lanes;            /* RMS-3: a power of two; strided partial sums joined by a tree. 0: one lane */
     bool fma;             /* RMS-3: a square is added unrounded */
     bool mean_times;      /* RMS-3: the mean as sum * fl(1/d) */
@@ -31,8 +32,11 @@ struct plain_knobs {
     bool sf_log2f;        /* CAST-4: ceilf(log2f(sf)), with BF16-fed casts and round_sf only */
     bool sf_log2f_always; /* the same with F32 input (beyond) */
     int pad;              /* SF-3: 0 leaves padding rows alone, 1 fills them, 2 as many words again behind (beyond) */
+    double edge;          /* HAD-3: the sum this many times its admissible error above the exact one (-1..1 conforms) */
+    bool dense;           /* HAD-3: serial sums; conforms where the kernel declares it */
+    bool minus_zero;      /* FMT-6: a zero sum is -0 */
     int nan;              /* CAST-7, FMT-1: 0 usual; 1 negative NaN, odd payload; 2 what is unspecified is all ones; 3 so is
-                the group after it (beyond) */
+                             the group after it (beyond). HAD-6: 1 likewise; 2 Infs */
     int p_ulp;            /* ROT-1: p_i so many ulps above the correctly rounded one (-1..1 conforms) */
     int cos_ulp, sin_ulp; /* ROT-3: likewise, before the product (-2..2 conforms) */
 };
@@ -41,6 +45,7 @@ enum { PLAIN_ORDERS = 15 };
 int plain_cast(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_rope_table(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
+int plain_hadamard(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 
 /* ---- roundings (plain_num.c) ---- */
 enum plain_rounding { PLAIN_RN, PLAIN_TRUNCATE, PLAIN_AWAY };

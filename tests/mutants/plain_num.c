@@ -149,9 +149,9 @@ bool plain_one_of(enum mutant mut, const enum mutant *list, int n)
 int64_t plain_row(const struct lc_tensor *t, int64_t m, int64_t row, enum mutant mut)
 {
     const int64_t step = t->rank > 1 ? t->stride[t->rank - 2] : 0, b = m > 0 ? row / m : 0, i = m > 0 ? row % m : 0;
-    if (mut == MUT_rms_batch_flat || mut == MUT_cast_batch_flat)
+    if (mut == MUT_rms_batch_flat || mut == MUT_cast_batch_flat || mut == MUT_had_batch_flat)
         return row * step;
-    if (mut == MUT_rms_offset_24 || mut == MUT_cast_offset_24)
+    if (mut == MUT_rms_offset_24 || mut == MUT_cast_offset_24 || mut == MUT_had_offset_24)
         return row * step & 0xffffff;
     return (t->rank > 2 ? b * t->stride[0] : 0) + i * step;
 }
@@ -195,13 +195,21 @@ int plain_refuse(const struct lc_call *call, int status, enum mutant mut)
         return LC_OK;
     if (mut == MUT_cast_accepts_few_rows && cites(call, "SF-4"))
         return LC_OK;
-    if (mut == MUT_rms_accepts_all || mut == MUT_cast_accepts_all)
+    if (mut == MUT_had_accepts_any_n && cites(call, "HAD-1"))
+        return LC_OK;
+    if (mut == MUT_had_accepts_views && cites(call, "HAD-4"))
+        return LC_OK;
+    if (mut == MUT_had_accepts_overlap && cites(call, "DET-4"))
+        return LC_OK;
+    if (mut == MUT_had_accepts_numbers && cites(call, "HAD-6"))
+        return LC_OK;
+    if (mut == MUT_rms_accepts_all || mut == MUT_cast_accepts_all || mut == MUT_had_accepts_all)
         return LC_OK;
     if (mut == MUT_rms_refuses_silently && call->msg_size > 0)
         call->msg[0] = 0;
-    if (mut == MUT_cast_refuses_vaguely)
+    if (mut == MUT_cast_refuses_vaguely || mut == MUT_had_refuses_vaguely)
         snprintf(call->msg, call->msg_size, "invalid argument");
-    if (mut == MUT_rms_writes_then_refuses || mut == MUT_cast_writes_then_refuses)
+    if (mut == MUT_rms_writes_then_refuses || mut == MUT_cast_writes_then_refuses || mut == MUT_had_writes_then_refuses)
         if (out && out->data && out->rank > 0 && out->shape[0] > 0)
             *(uint8_t *) out->data ^= 0x55;
     return status;

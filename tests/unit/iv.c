@@ -83,6 +83,22 @@ Test(iv, no_real_end_is_lost)
     }
 }
 
+Test(iv, not_finite_is_a_class) /* HAD-6 */
+{
+    const struct iv x = iv_not_finite();
+    cr_assert(iv_is_nan(x) && !iv_is_finite(x) && !iv_is_pt(x));
+    static const uint32_t bf16[] = { 0x7f80, 0xff80, 0x7fc0, 0xffc1 }, f32[] = { 0x7f800000, 0xff800000, 0x7fc00000, 0xff800001 };
+    for (int i = 0; i < 4; i++) {
+        cr_assert_eq(judge(LC_BF16, x, bf16[i]), EXACT);
+        cr_assert_eq(judge(LC_F32, x, f32[i]), EXACT);
+        cr_assert_eq(judge(LC_BF16, iv_pt(nan_value), bf16[i]), i < 2 ? UNEXPLAINED : EXACT, "a NaN stays a NaN");
+    }
+    cr_assert_eq(judge(LC_BF16, x, 0x7f7f), UNEXPLAINED);
+    cr_assert_eq(judge(LC_F32, x, 0), UNEXPLAINED);
+    cr_assert(is(iv_widen(x, 1), nan_value, -inf, inf), "no step makes it narrower");
+    cr_assert(is(iv_scale(x, 2), nan_value, nan_value, nan_value));
+}
+
 Test(iv, widen)
 {
     cr_assert(is(iv_widen(iv_pt(-0.0), 0), -0.0, -0.0, -0.0));
