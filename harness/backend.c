@@ -137,6 +137,8 @@ static int open_device(struct backend *b, char *why, size_t size)
     const struct lc_device *(*entry)(void);
     *(void **) &entry = dlsym(b->device_library, "lc_device_v1");
     const struct lc_device *const d = entry ? entry() : NULL;
+    if (d && d->abi != LC_DEVICE_ABI)
+        return fail(why, size, "backend %s: %s is of another build (LC_DEVICE_ABI)", b->name, path);
     if (!d || d->count() < 1)
         return fail(why, size, "backend %s: no CUDA device: %s", b->name, d ? d->last_error() : "lc_device_cuda.so is not ours");
     if (d->open(0, name, sizeof name) || !(b->stream = d->stream_create()))
@@ -181,6 +183,18 @@ static int tidy(int status, char *msg, size_t size)
     return NO_STATUS;
 }
 
+int backend_call(struct backend *b, const struct lc_kernel *k, const struct op *op, struct lc_call *call)
+{
+    const int status = tidy(b->own_reference ? ref_run(op, call) : k->run(call), call->msg, call->msg_size);
+    fesetenv(FE_DFL_ENV); /* a plugin may have left flush-to-zero on */
+    return status;
+}
+
+void *backend_symbol(const struct backend *b, const char *name)
+{
+    return b->library ? dlsym(b->library, name) : NULL;
+}
+
 static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, char *msg, size_t size)
 {
     struct lc_tensor tensors[MAX_TENSORS];
@@ -197,8 +211,7 @@ static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call
     call.msg_size = size;
     if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0)
         call.workspace = malloc(call.workspace_size);
-    const int status = tidy(b->own_reference ? ref_run(c->op, &call) : k->run(&call), msg, size);
-    fesetenv(FE_DFL_ENV);
+    const int status = backend_call(b, k, c->op, &call);
     memcpy(after, arena, c->arena_size);
     free(call.workspace);
     munmap(fence, c->arena_size + 2 * page);
@@ -230,7 +243,7 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
     call.msg_size = size;
     if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0 && !(call.workspace = d->alloc(call.workspace_size)))
         return fail(msg, size, "device memory: %s%s", d->last_error(), "");
-    int status = tidy(k->run(&call), msg, size);
+    int status = backend_call(b, k, c->op, &call);
     if (d->stream_sync(b->stream) || d->download(after, b->arena, c->arena_size)) /* an asynchronous fault names its case */
         status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1;  /* -2: this process is done with the device */
     if (call.workspace)
