@@ -102,6 +102,7 @@ struct op {
     /* Byte of element (row, col) from the tensor's data pointer; < 0: the row owns nothing there. */
     int64_t (*place)(const union op_args *args, int tensor, int64_t row, int64_t col);
     void (*ref)(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+    int det2_reported; /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
 };
 
 /* The tensor as op->check read it; NULL: takes no part. */

@@ -144,7 +144,7 @@ static void plan_add(struct plan *p, int kernel, const struct kase *k, struct tr
         if (!p->jobs || !p->trial)
             abort();
     }
-    p->jobs[p->n] = (struct job) { kernel, *k };
+    p->jobs[p->n] = (struct job) { kernel, *k, NULL, NULL };
     p->trial[p->n++] = trial;
 }
 
