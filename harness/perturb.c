@@ -13,7 +13,7 @@ enum { REPEATS = 10 };
 /* ---- DET-1 ---- */
 
 /* Every second run is started twice in a row: what the first leaves behind (counters, flags) is what the second finds. */
-static int repeat(struct trial *t)
+static int repeat(struct attempt *t)
 {
     struct seat s;
     int64_t *const same = rows_same(t);
@@ -29,32 +29,32 @@ static int repeat(struct trial *t)
             rows_compare(t, t->want, t->base, t->got, same);
     }
     free(same);
-    return same ? trial_failed(t, &s, status) : -1;
+    return same ? attempt_failed(t, &s, status) : -1;
 }
 
-/* Other inputs in the same buffers: nothing may be remembered by address. */
-static int reuse(struct trial *t)
+/* Other inputs in the same buffers: nothing may be remembered by address. The seat is taken first, so that the other data's own
+ * run is elsewhere. */
+static int reuse(struct attempt *t)
 {
     struct seat s;
     struct call *const other = calloc(1, sizeof *other);
     uint8_t *after = NULL;
     int64_t *const same = rows_same(t);
-    int status = other && same ? trial_other(t, 1, other, &after) : -1;
-    memset(&s, 0, sizeof s);
-    if (!status) {
-        status = seat_open(&s, t->backend, t->kernel, t->base);
-        for (int i = 0; i < 4 && !status; i++) {
-            const bool theirs = i % 2 != 0;
-            status = seat_load(&s, theirs ? other->image : t->base->image);
-            status = status ? status : seat_run(&s, t->got);
-            if (!t->d.bad_elements)
-                snprintf(t->d.where, sizeof t->d.where, "inputs %d in the same buffers%s", i + 1,
-                         theirs ? ", of the next seed" : "");
-            if (!status)
-                rows_compare(t, theirs ? after : t->want, t->base, t->got, same);
-        }
-        status = trial_failed(t, &s, status);
+    int status = other && same ? seat_open(&s, t->backend, t->kernel, t->base) : -1;
+    if (!other || !same)
+        memset(&s, 0, sizeof s);
+    if (status || (status = attempt_other(t, 1, other, &after)) != 0)
+        snprintf(s.msg, sizeof s.msg, "%.500s", t->msg[0] ? t->msg : s.msg);
+    for (int i = 0; i < 4 && !status; i++) {
+        const bool theirs = i % 2 != 0;
+        status = seat_load(&s, theirs ? other->image : t->base->image);
+        status = status ? status : seat_run(&s, t->got);
+        if (!t->d.bad_elements)
+            snprintf(t->d.where, sizeof t->d.where, "inputs %d in the same buffers%s", i + 1, theirs ? ", of the next seed" : "");
+        if (!status)
+            rows_compare(t, theirs ? after : t->want, t->base, t->got, same);
     }
+    status = attempt_failed(t, &s, status);
     if (other)
         call_close(other);
     free(other);
@@ -65,14 +65,14 @@ static int reuse(struct trial *t)
 
 /* DET-3: outputs that hold what a right result looks like: another seed's, or this one's with the last bit turned. The two
  * poisons of `run` are no such thing. */
-static int stale(struct trial *t)
+static int stale(struct attempt *t)
 {
     struct seat s;
     const struct call *const base = t->base;
     struct call *const other = calloc(1, sizeof *other);
     uint8_t *after = NULL, *image = NULL;
     int64_t *const same = rows_same(t);
-    int status = other && same ? trial_other(t, 1, other, &after) : -1;
+    int status = other && same ? attempt_other(t, 1, other, &after) : -1;
     memset(&s, 0, sizeof s);
     if (!status && !(image = malloc(base->arena_size)))
         status = -1;
@@ -97,7 +97,7 @@ static int stale(struct trial *t)
         if (!status)
             rows_compare(t, t->want, base, t->got, same);
     }
-    status = s.c ? trial_failed(t, &s, status) : status;
+    status = s.c ? attempt_failed(t, &s, status) : status;
     if (other)
         call_close(other);
     free(other);
@@ -108,7 +108,7 @@ static int stale(struct trial *t)
 }
 
 /* The environment is set back; OMP_NUM_THREADS too, for kernels that look at it themselves. */
-static int threads(struct trial *t)
+static int threads(struct attempt *t)
 {
     static const int numbers[] = { 1, 2, 3, 5, 8 };
     struct seat s;
@@ -146,12 +146,12 @@ static int threads(struct trial *t)
     if (set && most > 0)
         set(most);
     free(same);
-    return same ? trial_failed(t, &s, status) : -1;
+    return same ? attempt_failed(t, &s, status) : -1;
 }
 
 /* ---- DET-2 ---- */
 
-static int with_axes(struct trial *t, const char *const *changes)
+static int with_axes(struct attempt *t, const char *const *changes)
 {
     int64_t *const same = rows_same(t);
     int status = same ? 0 : -1;
@@ -164,14 +164,14 @@ static int with_axes(struct trial *t, const char *const *changes)
     return status;
 }
 
-static int base_alignment(struct trial *t)
+static int base_alignment(struct attempt *t)
 {
     static const char *const changes[] = { "at=0", "at=1", "at=2", "at=4", "at=8", "at=16", "at=64", "at=-1", NULL };
     t->may_refuse = 1; /* RMS-8: any base gives the same bits or is refused */
     return with_axes(t, changes);
 }
 
-static int strides(struct trial *t)
+static int strides(struct attempt *t)
 {
     static const char *const changes[] = { "xs=1",        "xs=16",       "xs=37",       "xs=48",
                                            "rs=16",       "rs=80",       "os=32",       "os=112",
@@ -191,7 +191,7 @@ static bool is_rung(int64_t m)
 }
 
 /* Each rung is called with the first rows and with the last: row i of either is the base call's row. */
-static int batch(struct trial *t)
+static int batch(struct attempt *t)
 {
     const struct kase *const id = &t->base->id;
     const int64_t rows = t->base->op->rows(&t->base->args);
@@ -220,7 +220,7 @@ static int batch(struct trial *t)
 }
 
 /* The same row at other places. The order of places is fixed: i * step mod n, step prime to any n that is no multiple. */
-static int position(struct trial *t)
+static int position(struct attempt *t)
 {
     const int64_t rows = t->base->op->rows(&t->base->args);
     int64_t *const from = rows_same(t);
@@ -245,7 +245,7 @@ static int position(struct trial *t)
     return status;
 }
 
-static int neighbours(struct trial *t)
+static int neighbours(struct attempt *t)
 {
     static const char *const words[FOREIGN] = { "NaN", "Inf", "2^120", "0" };
     const int64_t rows = t->base->op->rows(&t->base->args);

@@ -24,7 +24,7 @@ struct difference {
     int64_t saved[SAVED_ROWS], n_saved; /* rows of the base call that differ */
 };
 
-struct trial {
+struct attempt {
     struct backend *backend;
     const struct lc_kernel *kernel;
     const struct call *base;
@@ -39,7 +39,7 @@ struct trial {
 
 struct perturbation {
     const char *name, *clause, *text;
-    int (*run)(struct trial *t); /* 0, LC_BAD_ARG.. as a kernel returned it, -1 environment, -2 device lost; t->msg */
+    int (*run)(struct attempt *t); /* 0, LC_BAD_ARG.. as a kernel returned it, -1 environment, -2 device lost; t->msg */
 };
 extern const struct perturbation perturbations[]; /* ends at name == NULL; harness/perturb.c */
 const struct perturbation *perturbation_find(const char *name);
@@ -48,27 +48,27 @@ const struct perturbation *perturbation_find(const char *name);
 /* Opens the call of a case, with the inputs of row r from row from[r] of `of`, or foreign. 0, or -1 with c->msg. */
 int rows_open(struct call *c, const struct kase *k, const struct call *of, const int64_t *from);
 /* Adds to t->d what differs between output codes: rows `from` of the base call as `want` has them, and those of c in `got`. */
-void rows_compare(struct trial *t, const uint8_t *want, const struct call *c, const uint8_t *got, const int64_t *from);
+void rows_compare(struct attempt *t, const uint8_t *want, const struct call *c, const uint8_t *got, const int64_t *from);
 /* Changes axes of a case ("M=3 rank=2"); false when it is not legal or would change another axis too. */
 bool rows_axes(struct kase *k, const char *changes);
 /* Opens, runs and compares; words go to d.where. 0, also where the kernel does not support it; else as a perturbation. */
-int rows_try(struct trial *t, const struct kase *k, const int64_t *from, const char *format, ...)
+int rows_try(struct attempt *t, const struct kase *k, const int64_t *from, const char *format, ...)
 #if defined(__GNUC__)
     __attribute__((format(printf, 4, 5)))
 #endif
     ;
 /* Output codes of rows from[i] of `of`, as `arena` holds them, as rows i of c in `to`. */
 void rows_store(const struct call *c, uint8_t *to, const struct call *of, const uint8_t *arena, const int64_t *from, int64_t n);
-int64_t *rows_same(const struct trial *t);                     /* 0, 1, 2..: the base call's rows; the caller frees it */
-int trial_failed(struct trial *t, struct seat *s, int status); /* closes the seat; takes over its words */
+int64_t *rows_same(const struct attempt *t);                       /* 0, 1, 2..: the base call's rows; the caller frees it */
+int attempt_failed(struct attempt *t, struct seat *s, int status); /* closes the seat; takes over its words */
 /* A call with the base call's axes and other data, and its outputs; close and free both. */
-int trial_other(struct trial *t, int seed, struct call *c, uint8_t **after);
+int attempt_other(struct attempt *t, int seed, struct call *c, uint8_t **after);
 
 /* ---- perturbations of a device (perturb_device.c) ---- */
-int perturb_stream(struct trial *t);
-int perturb_busy(struct trial *t);
-int perturb_graph(struct trial *t);
-int perturb_occupied(struct trial *t);
+int perturb_stream(struct attempt *t);
+int perturb_busy(struct attempt *t);
+int perturb_graph(struct attempt *t);
+int perturb_occupied(struct attempt *t);
 
 /* One job of a worker: the result as JSON; *lost: the device is gone. save: file for the rows that differ, or NULL. */
 json_t *perturb_job(struct backend *b, const struct lc_kernel *k, const struct call *base, const struct perturbation *p,

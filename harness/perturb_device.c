@@ -8,7 +8,7 @@
 
 enum { RUNS = 5, COPIES = 8, COPY_BYTES = 64 << 20 };
 
-static bool on_host(struct trial *t)
+static bool on_host(struct attempt *t)
 {
     if (!t->kernel->on_device)
         t->none = "a host kernel";
@@ -24,14 +24,14 @@ static int multiprocessors(struct seat *s)
     return n;
 }
 
-static void where(struct trial *t, const char *format, int n)
+static void where(struct attempt *t, const char *format, int n)
 {
     if (!t->d.bad_elements)
         snprintf(t->d.where, sizeof t->d.where, format, n);
 }
 
 /* The inputs arrive in stream order, behind a long copy: a kernel that runs on another stream, or early, meets poison (N01). */
-static int one_stream(struct trial *t, struct seat *s, void *stream, void *load, const int64_t *same)
+static int one_stream(struct attempt *t, struct seat *s, void *stream, void *load, const int64_t *same)
 {
     const struct call *const c = t->base;
     int status = seat_lost(s, s->device->fill(s->arena, POISON_B, c->arena_size), "fill");
@@ -47,7 +47,7 @@ static int one_stream(struct trial *t, struct seat *s, void *stream, void *load,
     return status;
 }
 
-int perturb_stream(struct trial *t)
+int perturb_stream(struct attempt *t)
 {
     struct seat s;
     if (on_host(t))
@@ -70,11 +70,11 @@ int perturb_stream(struct trial *t)
     if (load)
         s.device->free(load);
     free(same);
-    return trial_failed(t, &s, status);
+    return attempt_failed(t, &s, status);
 }
 
 /* Runs of the base call while blocks of the spinning kernel are resident. Nothing is allocated meanwhile. */
-static int beside(struct trial *t, struct seat *s, int blocks, int alone, void *load, void *stream, const int64_t *same)
+static int beside(struct attempt *t, struct seat *s, int blocks, int alone, void *load, void *stream, const int64_t *same)
 {
     const struct lc_device *const d = s->device;
     int status = seat_lost(s, d->spin_start(blocks, alone), "the spinning kernel");
@@ -92,7 +92,7 @@ static int beside(struct trial *t, struct seat *s, int blocks, int alone, void *
     return status ? status : seat_lost(s, late, "the spinning kernel");
 }
 
-int perturb_busy(struct trial *t)
+int perturb_busy(struct attempt *t)
 {
     struct seat s;
     if (on_host(t))
@@ -114,10 +114,10 @@ int perturb_busy(struct trial *t)
     if (load)
         s.device->free(load); /* waits for the copies */
     free(same);
-    return trial_failed(t, &s, status);
+    return attempt_failed(t, &s, status);
 }
 
-int perturb_occupied(struct trial *t)
+int perturb_occupied(struct attempt *t)
 {
     struct seat s;
     if (on_host(t))
@@ -133,7 +133,7 @@ int perturb_occupied(struct trial *t)
             status = beside(t, &s, all - free_ones[i], 1, NULL, NULL, same);
         }
     free(same);
-    return trial_failed(t, &s, status);
+    return attempt_failed(t, &s, status);
 }
 
 /* ---- graphs ---- */
@@ -164,7 +164,7 @@ static int capture(struct seat *s, void *stream, void **graph)
 }
 
 /* Replays over new inputs and poisoned outputs against eager runs of the same inputs (G13, G14, N04). */
-static int replay(struct trial *t, struct replay *r, const int64_t *same)
+static int replay(struct attempt *t, struct replay *r, const int64_t *same)
 {
     static const int order[] = { 0, 1, 2, 1, 0 };
     struct seat *const s = &r->seat;
@@ -188,19 +188,18 @@ static int replay(struct trial *t, struct replay *r, const int64_t *same)
     return status;
 }
 
-int perturb_graph(struct trial *t)
+int perturb_graph(struct attempt *t)
 {
     if (on_host(t))
         return 0;
     struct replay *const r = calloc(1, sizeof *r);
     int64_t *const same = rows_same(t);
-    int status = r && same ? 0 : -1;
-    for (int i = 1; i < SEEDS && !status; i++)
-        status = trial_other(t, i, &r->other[i], &r->after[i]);
-    if (!status) {
-        status = seat_open(&r->seat, t->backend, t->kernel, t->base);
-        status = trial_failed(t, &r->seat, status ? status : replay(t, r, same));
-    }
+    int status = r && same ? seat_open(&r->seat, t->backend, t->kernel, t->base) : -1;
+    for (int i = 1; i < SEEDS && !status; i++) /* eager, at other addresses than the graph's */
+        if ((status = attempt_other(t, i, &r->other[i], &r->after[i])) != 0)
+            snprintf(r->seat.msg, sizeof r->seat.msg, "%s", t->msg);
+    if (r)
+        status = attempt_failed(t, &r->seat, status ? status : replay(t, r, same));
     for (int i = 1; r && i < SEEDS; i++) {
         call_close(&r->other[i]);
         free(r->after[i]);

@@ -21,7 +21,7 @@ static double now_ms(void)
 /* ---- the file ---- */
 
 /* The rows as a case of their own; each output once as the base run left it, once, named OUTPUT.perturbed, as it became. */
-static int write_rows(hid_t file, const struct trial *t, const struct perturbation *p, const struct call *c, char *why,
+static int write_rows(hid_t file, const struct attempt *t, const struct perturbation *p, const struct call *c, char *why,
                       size_t size)
 {
     char id[MAX_ID];
@@ -55,7 +55,7 @@ static int write_rows(hid_t file, const struct trial *t, const struct perturbati
     return status;
 }
 
-static int save_rows(const struct trial *t, const struct perturbation *p, const char *path, char *why, size_t size)
+static int save_rows(const struct attempt *t, const struct perturbation *p, const char *path, char *why, size_t size)
 {
     struct call *const c = calloc(1, sizeof *c);
     struct kase k = t->base->id;
@@ -97,7 +97,7 @@ static void put_code(json_t *o, const char *key, enum lc_dtype f, uint32_t code)
     json_object_set_new(o, value, json_string(text));
 }
 
-static json_t *finding(const struct trial *t, const struct perturbation *p)
+static json_t *finding(const struct attempt *t, const struct perturbation *p)
 {
     const struct difference *const d = &t->d;
     char check[64];
@@ -115,12 +115,12 @@ static json_t *finding(const struct trial *t, const struct perturbation *p)
 }
 
 /* DET-2 of an operator may be reported only, unless the kernel claims it. */
-static bool decides(const struct trial *t, const struct perturbation *p)
+static bool decides(const struct attempt *t, const struct perturbation *p)
 {
     return strcmp(p->clause, "DET-2") || !t->base->op->det2_reported || (t->kernel->claims & LC_BATCH_INVARIANT);
 }
 
-static const char *outcome(struct trial *t, const struct perturbation *p, int status)
+static const char *outcome(struct attempt *t, const struct perturbation *p, int status)
 {
     if (status < 0)
         return status == -2 ? "crash" : "broken";
@@ -140,7 +140,7 @@ static const char *outcome(struct trial *t, const struct perturbation *p, int st
 json_t *perturb_job(struct backend *b, const struct lc_kernel *k, const struct call *base, const struct perturbation *p,
                     const char *save, bool *lost)
 {
-    struct trial t = { .backend = b, .kernel = k, .base = base };
+    struct attempt t = { .backend = b, .kernel = k, .base = base };
     struct seat s;
     const double begin = now_ms();
     char id[MAX_ID], why[512] = "";
@@ -152,7 +152,7 @@ json_t *perturb_job(struct backend *b, const struct lc_kernel *k, const struct c
     int status = t.want && t.got ? seat_open(&s, b, k, base) : -1;
     if (t.want && t.got) {
         status = status ? status : seat_load(&s, base->image);
-        status = trial_failed(&t, &s, status ? status : seat_run(&s, t.want));
+        status = attempt_failed(&t, &s, status ? status : seat_run(&s, t.want));
     } else
         snprintf(t.msg, sizeof t.msg, "out of memory: two copies of the arena");
     status = status ? status : p->run(&t);

@@ -99,7 +99,7 @@ bool rows_axes(struct kase *k, const char *changes)
 
 /* ---- comparison ---- */
 
-static void keep_row(struct trial *t, const struct call *c, const uint8_t *got, int64_t row, int64_t base_row)
+static void keep_row(struct attempt *t, const struct call *c, const uint8_t *got, int64_t row, int64_t base_row)
 {
     struct difference *const d = &t->d;
     if (!t->saved || d->n_saved == SAVED_ROWS)
@@ -114,7 +114,7 @@ static void keep_row(struct trial *t, const struct call *c, const uint8_t *got, 
 }
 
 /* Elements of one row of one tensor that differ. */
-static int64_t compare_row(struct trial *t, int slot, const uint8_t *want, int64_t base_row, const struct call *c,
+static int64_t compare_row(struct attempt *t, int slot, const uint8_t *want, int64_t base_row, const struct call *c,
                            const uint8_t *got, int64_t row)
 {
     const struct call *const base = t->base;
@@ -139,7 +139,7 @@ static int64_t compare_row(struct trial *t, int slot, const uint8_t *want, int64
     return bad;
 }
 
-void rows_compare(struct trial *t, const uint8_t *want, const struct call *c, const uint8_t *got, const int64_t *from)
+void rows_compare(struct attempt *t, const uint8_t *want, const struct call *c, const uint8_t *got, const int64_t *from)
 {
     const int64_t rows = c->op->rows(&c->args);
     t->d.runs++;
@@ -165,9 +165,9 @@ void rows_store(const struct call *c, uint8_t *to, const struct call *of, const 
                 copy_row(c, to, row, of, arena, from[row], i);
 }
 
-/* ---- trials ---- */
+/* ---- attempts ---- */
 
-int trial_failed(struct trial *t, struct seat *s, int status)
+int attempt_failed(struct attempt *t, struct seat *s, int status)
 {
     if (status)
         snprintf(t->msg, sizeof t->msg, "%s", s->msg);
@@ -175,7 +175,7 @@ int trial_failed(struct trial *t, struct seat *s, int status)
     return status;
 }
 
-int64_t *rows_same(const struct trial *t)
+int64_t *rows_same(const struct attempt *t)
 {
     const int64_t rows = t->base->op->rows(&t->base->args);
     int64_t *const from = malloc((size_t) (rows + 1) * sizeof *from);
@@ -184,15 +184,15 @@ int64_t *rows_same(const struct trial *t)
     return from;
 }
 
-static int run_call(struct trial *t, const struct call *c, uint8_t *after)
+static int run_call(struct attempt *t, const struct call *c, uint8_t *after)
 {
     struct seat s;
     int status = seat_open(&s, t->backend, t->kernel, c);
     status = status ? status : seat_load(&s, c->image);
-    return trial_failed(t, &s, status ? status : seat_run(&s, after));
+    return attempt_failed(t, &s, status ? status : seat_run(&s, after));
 }
 
-int rows_try(struct trial *t, const struct kase *k, const int64_t *from, const char *format, ...)
+int rows_try(struct attempt *t, const struct kase *k, const int64_t *from, const char *format, ...)
 {
     const int64_t before = t->d.bad_elements;
     struct call *const c = calloc(1, sizeof *c);
@@ -221,7 +221,7 @@ int rows_try(struct trial *t, const struct kase *k, const int64_t *from, const c
     return status;
 }
 
-int trial_other(struct trial *t, int seed, struct call *c, uint8_t **after)
+int attempt_other(struct attempt *t, int seed, struct call *c, uint8_t **after)
 {
     struct kase k = t->base->id;
     k.i[axis_of(k.op, "seed")] += seed;

@@ -16,7 +16,9 @@
  *            "poison"        an owned byte differs between the two poisons: unwritten, or read when stale
  *            "refusal"       bad arguments accepted, or refused with a byte written, or without naming them
  *            "crash"         the process died
- *            "timeout"       the deadline passed */
+ *            "timeout"       the deadline passed
+ *            "determinism:P" another call gives other bits, under perturbation P of `layercheck determinism`: each
+ *                            element is right by itself, so that no single case shows it (DET-1, DET-2) */
 #ifndef M
 #define M(...)
 #endif
@@ -350,11 +352,11 @@ MC(cu_cast_swap_rows, cast, "SF-3", "clause", "cast(M=17,d=128,sf=col,fill=mixed
 MC(cu_cast_byte_order, cast, "SF-3", "clause", "cast(M=17,d=128,sf=col,fill=mixed)", "value:sf", "byte 3-j of a word for byte j")
 MC(cu_cast_pad_spills, cast, "SF-3", "Q08", "cast(M=17,d=128,sf=col,fill=normal)", "keep", "padding written behind the storage")
 
+#include "table_determinism.h"
+
 NOT_A_MUTANT(R01, "it is the contract: RMS-1 rounds x + residual before anything else; the mirror image, R02, is"
                   " rms_residual_f32")
 NOT_A_MUTANT(R09, "sum r^2 >= 2^127 is outside RMS-12's domain: reported, not judged")
-NOT_A_MUTANT(R22, "every row stays within RMS-3, so no case can fail; DET-2 finds it: variant order_by_m of "
-                  "plugin \"beyond\"")
 NOT_A_MUTANT(Q08, "SF-3 leaves the value of padding rows free; writing outside them is sf3_pad_spills and "
                   "colf_pad_spills")
 NOT_A_MUTANT(Q19, "the E4M3 cast makes bytes 105..247 only, and a group with an Inf is unspecified (CAST-7); it "
@@ -375,16 +377,17 @@ EQUIVALENT(cast_product_subnormal, "x * 2^-e in f32 differs from the real produc
 EQUIVALENT(cast_ftz, "an f32 subnormal x is below the floor's amax, and its code is a zero of the same sign: e >= -22")
 
 /* The row's case with M=64, d=4096, fill=normal and BF16 out: less than 0.1 % of what the kernel writes. */
-RARE(cast_no_floor)
-RARE(cast_floors_scale) RARE(cast_floor_1e10) RARE(cast_floor_strided) RARE(cast_zero_is_one) RARE(cast_exp_always_up)
-    RARE(cast_exp_log2f) RARE(cast_exp_low_bits) RARE(cast_sign_smear) RARE(cast_code_ties_away) RARE(cast_code_ties_zero)
-        RARE(cast_subnormal_flush) RARE(cast_subnormal_formula) RARE(cast_underflow_sign) RARE(cast_inverse_half)
-            RARE(cast_inverse_of_sf) RARE(cast_inverse_two_roundings) RARE(cast_divides) RARE(cast_product_truncate)
-                RARE(cast_inverse_not_floored) RARE(cast_zero_unsigned) RARE(cast_nan_zero) RARE(cast_nan_saturates)
-                    RARE(cast_nan_leaks) RARE(rms_bf16_ties_away) RARE(rms_out_double_round) RARE(rms_eps_outside)
-                        RARE(rms_eps_fixed) RARE(rms_eps_bf16) RARE(rms_eps_max) RARE(rms_eps_before_mean)
-                            RARE(rms_eps_dropped_zero) RARE(rms_residual_zero_sign) RARE(rms_ftz) RARE(rms_zero_unsigned)
-                                RARE(rms_nan_swallowed) RARE(rms_nan_leaks) RARE(rms_residual_out_nan_row)
+/* clang-format off */
+RARE(cast_no_floor) RARE(cast_floors_scale) RARE(cast_floor_1e10) RARE(cast_floor_strided) RARE(cast_zero_is_one)
+RARE(cast_exp_always_up) RARE(cast_exp_log2f) RARE(cast_exp_low_bits) RARE(cast_sign_smear) RARE(cast_code_ties_away)
+RARE(cast_code_ties_zero) RARE(cast_subnormal_flush) RARE(cast_subnormal_formula) RARE(cast_underflow_sign)
+RARE(cast_inverse_half) RARE(cast_inverse_of_sf) RARE(cast_inverse_two_roundings) RARE(cast_divides)
+RARE(cast_product_truncate) RARE(cast_inverse_not_floored) RARE(cast_zero_unsigned) RARE(cast_nan_zero)
+RARE(cast_nan_saturates) RARE(cast_nan_leaks) RARE(rms_bf16_ties_away) RARE(rms_out_double_round) RARE(rms_eps_outside)
+RARE(rms_eps_fixed) RARE(rms_eps_bf16) RARE(rms_eps_max) RARE(rms_eps_before_mean) RARE(rms_eps_dropped_zero)
+RARE(rms_residual_zero_sign) RARE(rms_ftz) RARE(rms_zero_unsigned) RARE(rms_nan_swallowed) RARE(rms_nan_leaks)
+RARE(rms_residual_out_nan_row)
+/* clang-format on */
 
 #undef M
 #undef MC
