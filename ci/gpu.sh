@@ -40,6 +40,9 @@ try ci $program run --suite ci --require-backend cuda -j 2 --report "junit:$to/j
     --report "text:$to/report.txt" --report "jsonl:$to/verdicts.jsonl"
 try golden $program run --golden --backend cuda -j 1
 try selftest $program selftest
+try determinism $program determinism --require-backend cuda --report "json:$to/determinism.json" --report "text:$to/determinism.txt" \
+    --report "jsonl:$to/determinism.jsonl"
+try baseline $program baseline save --backend cuda --suite ci --bits -o "$to/baseline.json"
 # The kernels run in worker processes: --target-processes all. A finding makes the worker end with code 86, which is a crash.
 for tool in memcheck racecheck; do
     try $tool compute-sanitizer --tool $tool --target-processes all --error-exitcode 86 --log-file "$to/$tool.%p.txt" \

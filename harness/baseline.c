@@ -101,7 +101,7 @@ static json_t *make(struct baseline *b, const char *backend, const char *suite, 
                     int *status)
 {
     char why[1024] = "";
-    const struct pool_options pool = { backend, NULL, b->o->workers, b->o->timeout_s, b->o->verbose };
+    struct pool_options pool = { backend, NULL, b->o->workers, b->o->timeout_s, b->o->verbose };
     json_t *made = NULL;
     b->hello = pool_hello(&pool, why, sizeof why);
     b->kernels = json_object();
@@ -113,6 +113,8 @@ static json_t *make(struct baseline *b, const char *backend, const char *suite, 
         *status = usage_error("%s", text_of(b->hello, "device"));
     else
         *status = plan_cases(b, cases, of);
+    if (json_object_get(b->hello, "device_info") && pool.workers > DEVICE_WORKERS)
+        pool.workers = DEVICE_WORKERS;
     pool_catch_signals();
     if (!*status && b->n && pool_run(&pool, b->jobs, b->n, finished, b, why, sizeof why))
         *status = usage_error("%s", why);

@@ -12,7 +12,7 @@
 #include "perturb.h"
 #include "worker.h"
 
-enum { DEVICE_WORKERS = 2, MOST_PERTURBATIONS = 32 };
+enum { MOST_PERTURBATIONS = 32 };
 
 struct plan {
     const struct options *o;

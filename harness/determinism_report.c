@@ -52,7 +52,7 @@ void determinism_line(FILE *to, json_t *r)
                 text_of(f, "words"), text_of(f, "differs_in"), (long long) int_of(f, "row"), (long long) int_of(f, "col"),
                 text_of(f, "got"), text_of(f, "got_value"), text_of(f, "want"), text_of(f, "want_value"),
                 (long long) int_of(f, "base_row"));
-        fprintf(to, "; M=%lld; %lld of %lld elements in %lld of %lld rows of %lld runs", (long long) int_of(f, "m"),
+        fprintf(to, "; a call of %lld rows; %lld of %lld elements in %lld of %lld rows of %lld runs", (long long) int_of(f, "m"),
                 (long long) int_of(r, "bad_elements"), (long long) int_of(r, "elements"), (long long) int_of(r, "bad_rows"),
                 (long long) int_of(r, "rows"), (long long) int_of(r, "runs"));
     }

@@ -30,15 +30,23 @@ static void where(struct attempt *t, const char *format, int n)
         snprintf(t->d.where, sizeof t->d.where, format, n);
 }
 
-/* The inputs arrive in stream order, behind a long copy: a kernel that runs on another stream, or early, meets poison (N01). */
-static int one_stream(struct attempt *t, struct seat *s, void *stream, void *load, const int64_t *same)
+static int long_copies(struct seat *s, void *load, void *stream)
+{
+    int status = 0;
+    for (int i = 0; i < COPIES && !status; i++)
+        status = seat_lost(s, s->device->copy(load, (uint8_t *) load + COPY_BYTES / 2, COPY_BYTES / 2, stream), "copy");
+    return status;
+}
+
+/* The inputs arrive in stream order, behind long copies: a kernel that runs on another stream, or early, meets poison (N01).
+ * staged: the arena's image on the device. */
+static int one_stream(struct attempt *t, struct seat *s, void *stream, void *load, const void *staged, const int64_t *same)
 {
     const struct call *const c = t->base;
     int status = seat_lost(s, s->device->fill(s->arena, POISON_B, c->arena_size), "fill");
+    status = status ? status : long_copies(s, load, stream);
     if (!status)
-        status = seat_lost(s, s->device->copy(load, (uint8_t *) load + COPY_BYTES / 2, COPY_BYTES / 2, stream), "copy");
-    if (!status)
-        status = seat_lost(s, s->device->upload_behind(s->arena, c->image, c->arena_size, stream), "upload");
+        status = seat_lost(s, s->device->copy(s->arena, staged, c->arena_size, stream), "copy");
     status = status ? status : seat_start(s, stream);
     status = status ? status : seat_wait(s, stream);
     status = status ? status : seat_read(s, t->got);
@@ -49,26 +57,32 @@ static int one_stream(struct attempt *t, struct seat *s, void *stream, void *loa
 
 int perturb_stream(struct attempt *t)
 {
+    static void *streams[2]; /* they live as long as the process */
     struct seat s;
+    void *load = NULL, *staged = NULL;
     if (on_host(t))
         return 0;
     int64_t *const same = rows_same(t);
-    void *load = NULL;
-    int status = same ? seat_open(&s, t->backend, t->kernel, t->base) : -1;
     if (!same)
         return -1;
+    int status = seat_open(&s, t->backend, t->kernel, t->base);
     if (!status)
         status = seat_lost(&s, !(load = s.device->alloc(COPY_BYTES)), "device memory");
+    if (!status)
+        status = seat_lost(&s, !(staged = s.device->alloc(t->base->arena_size)), "device memory");
+    if (!status)
+        status = seat_lost(&s, s.device->upload(staged, t->base->image, t->base->arena_size), "upload");
     for (int i = 0; i < 2 * 2 && !status; i++) {
-        static void *streams[2]; /* they live as long as the process */
         void **const stream = &streams[i % 2];
         if (!*stream)
-            *stream = s.device->stream_apart();
+            status = seat_lost(&s, !(*stream = s.device->stream_apart()), "a stream");
         where(t, "stream %d", i % 2 + 2);
-        status = *stream ? one_stream(t, &s, *stream, load, same) : seat_lost(&s, 1, "a stream");
+        status = status ? status : one_stream(t, &s, *stream, load, staged, same);
     }
     if (load)
         s.device->free(load);
+    if (staged)
+        s.device->free(staged);
     free(same);
     return attempt_failed(t, &s, status);
 }
@@ -82,8 +96,8 @@ static int beside(struct attempt *t, struct seat *s, int blocks, int alone, void
         return status;
     for (int run = 0; run < RUNS && !status; run++) {
         status = seat_load(s, t->base->image);
-        for (int i = 0; load && i < COPIES && !status; i++)
-            status = seat_lost(s, d->copy(load, (uint8_t *) load + COPY_BYTES / 2, COPY_BYTES / 2, stream), "copy");
+        if (load && !status)
+            status = long_copies(s, load, stream);
         status = status ? status : seat_run(s, t->got);
         if (!status)
             rows_compare(t, t->want, t->base, t->got, same);

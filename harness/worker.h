@@ -26,9 +26,10 @@ struct job {
     struct kase id;
     const char *kind, *file; /* NULL: judged */
 };
+enum { DEVICE_WORKERS = 2 };
 struct pool_options {
     const char *backend, *golden; /* golden: file whose cases these are, or NULL */
-    int workers;
+    int workers;      /* of backends with device kernels, where not judged: at most DEVICE_WORKERS, which share the device */
     double timeout_s; /* per case */
     bool verbose;     /* let the kernels' own output through */
 };

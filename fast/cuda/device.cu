@@ -122,11 +122,6 @@ static void *device_stream_apart(void)
     return report(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreate") == 0 ? (void *) s : nullptr;
 }
 
-static int device_upload_behind(void *dst, const void *src, size_t n, void *stream)
-{
-    return report(cudaMemcpyAsync(dst, src, n, cudaMemcpyHostToDevice, (cudaStream_t) stream), "upload");
-}
-
 static int device_graph_begin(void *stream)
 {
     return report(cudaStreamBeginCapture((cudaStream_t) stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
@@ -321,11 +316,11 @@ static int device_info(int ordinal, char *json, size_t size)
 extern "C" DEVICE_EXPORT const struct lc_device *lc_device_v1(void)
 {
     static const struct lc_device table = {
-        LC_DEVICE_ABI,       device_count,        device_open,          device_alloc,       device_free,
-        device_upload,       device_download,     device_fill,          device_copy,        device_stream_create,
-        device_stream_sync,  device_event_create, device_event_record,  device_event_ms,    device_last_error,
-        device_info,         device_stream_apart, device_upload_behind, device_graph_begin, device_graph_end,
-        device_graph_launch, device_graph_free,   device_spin_start,    device_spin_stop,
+        LC_DEVICE_ABI,      device_count,        device_open,         device_alloc,     device_free,
+        device_upload,      device_download,     device_fill,         device_copy,      device_stream_create,
+        device_stream_sync, device_event_create, device_event_record, device_event_ms,  device_last_error,
+        device_info,        device_stream_apart, device_graph_begin,  device_graph_end, device_graph_launch,
+        device_graph_free,  device_spin_start,   device_spin_stop,
     };
     return &table;
 }

@@ -35,10 +35,9 @@ struct lc_device {
     int (*info)(int ordinal, char *json, size_t size); /* one JSON object; non-zero also if it does not fit */
 
     /* What determinism reports need (DET-1, DET-2). */
-    void *(*stream_apart)(void); /* a stream that the copies above neither wait for nor hold up */
-    int (*upload_behind)(void *dst, const void *src, size_t n, void *stream); /* enqueued; src must live until it is done */
-    int (*graph_begin)(void *stream);                                         /* what is enqueued from here on is captured, */
-    void *(*graph_end)(void *stream);                                         /* and is this graph; NULL: nothing to launch */
+    void *(*stream_apart)(void);      /* a stream that the copies above neither wait for nor hold up */
+    int (*graph_begin)(void *stream); /* what is enqueued from here on is captured, */
+    void *(*graph_end)(void *stream); /* and is this graph; NULL: nothing to launch */
     int (*graph_launch)(void *graph, void *stream);
     int (*graph_free)(void *graph);
     /* A kernel that stays on the device until spin_stop, at most LC_SPIN_SECONDS; one at a time, in a stream of its own. Returns

@@ -108,6 +108,22 @@ exits 3 'no such operator' determinism frob --backend cpu
 exits 3 'junit' determinism --backend cpu --report junit:f.xml
 exits 3 'no such backend' determinism --backend frob
 
+# ---- the perturbations of a device, on one in host memory ----
+mkdir -p home && cp "$build/fake_device.so" home/lc_device_cuda.so
+LAYERCHECK_HOME=$PWD/home exits 1 'fake device' determinism --backend plugin:./home/lc_device_cuda.so --suite "$source/harness/suites/determinism.txt" \
+    --case 'cast(M=65,d=512,sf=row)' --report json:h.json
+ok 'fake device: each kernel differs under the perturbation of its name, `right` nowhere' python3 - <<'E2'
+import json
+s = json.load(open("h.json"))
+assert s["devices"] and len(s["rows"]) == 5
+for key, row in s["rows"].items():
+    name = key.split("/")[-1].split()[0]
+    words = {p: c["word"] for p, c in row.items()}
+    assert words.pop("threads") == "n.a." and "n.a." not in words.values(), (key, words)
+    differ = {p for p, word in words.items() if word != "same"}
+    assert set(words.values()) <= {"same", "DIFFERS"} and (name in differ if name != "right" else not differ), (key, words)
+E2
+
 # ---- baselines ----
 exits 0 'save' baseline save --backend cpu --suite smoke --bits -o cpu.json
 exits 0 'save again' baseline save --backend cpu --suite smoke --bits -o again.json
