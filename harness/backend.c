@@ -9,6 +9,7 @@
 #include "../fast/cuda/device.h"
 #include "backend.h"
 #include "paths.h"
+#include "room.h"
 
 struct backend {
     char name[256];
@@ -18,54 +19,40 @@ struct backend {
     void *stream, *arena;           /* on the device */
     size_t arena_size;
     int own_reference; /* the backend `ref` */
+    fenv_t env;        /* as the plugin's constructors left it: its kernels run so, the judge does not */
 };
 
 /* The reference as a backend: nominal codes at their places, nothing else written. */
-static const struct lc_kernel ref_kernels[] = {
-    { "cast", "nominal", NULL, 0, 0, NULL, NULL },
-    { "rmsnorm", "nominal", NULL, 0, 0, NULL, NULL },
-    { NULL, NULL, NULL, 0, 0, NULL, NULL },
-};
-static const struct lc_plugin ref_plugin = { LC_ABI, sizeof(struct lc_call), "ref", ref_kernels };
+static const struct lc_plugin *ref_plugin(void)
+{
+    static struct lc_kernel kernels[MAX_OPS + 1];
+    static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "ref", kernels };
+    for (int i = 0; all_ops[i] && i < MAX_OPS; i++)
+        kernels[i] = (struct lc_kernel) { .op = all_ops[i]->name, .variant = "nominal" };
+    return &plugin;
+}
 
 static int ref_run(const struct op *op, const struct lc_call *call)
 {
     union op_args args;
-    struct ref_got got;
-    struct ref_want want;
-    memset(&got, 0, sizeof got);
-    memset(&want, 0, sizeof want);
+    struct room room;
+    int64_t cols[MAX_TENSORS];
     const int status = op->check(call, &args);
     if (status || op->rows(&args) == 0)
         return status;
-    size_t most = 1;
-    int64_t cols[MAX_TENSORS] = { 0 };
-    const struct lc_tensor *tensor[MAX_TENSORS] = { NULL };
-    for (int i = 0; i < MAX_TENSORS && op->tensors[i].name; i++) {
-        tensor[i] = op_tensor(op, &args, i);
-        if (tensor[i])
-            cols[i] = op->cols(&args, i);
-        most = (size_t) cols[i] > most ? (size_t) cols[i] : most;
-    }
-    struct iv *const iv = calloc(most * (MAX_TENSORS + 1), sizeof *iv);
-    uint8_t *const unspecified = calloc(most * MAX_TENSORS, 1);
-    for (int i = 0; i < MAX_TENSORS; i++) {
-        want.at[i] = iv + most * (size_t) i;
-        want.free[i] = unspecified + most * (size_t) i;
-    }
-    want.y = iv + most * MAX_TENSORS;
-    const int enough = iv && unspecified;
+    const int enough = room_open(&room, op, &args, cols) == 0;
+    const struct ref_got nobody = { { NULL } };
     for (int64_t row = 0; enough && row < op->rows(&args); row++) {
-        op->ref(&args, row, &got, &want);
+        op->ref(&args, row, &nobody, &room.want);
         for (int i = 0; i < MAX_TENSORS; i++)
-            for (int64_t col = 0; tensor[i] && op->tensors[i].dir == DIR_OUT && col < cols[i]; col++) {
-                const enum lc_dtype f = tensor[i]->dtype == LC_I32 ? LC_UE8M0 : (enum lc_dtype) tensor[i]->dtype;
-                const uint32_t code = want.free[i][col] ? 0 : fmt_code(f, want.at[i][col].v);
-                code_to(f, (uint8_t *) tensor[i]->data + op->place(&args, i, row, col), code);
+            for (int64_t col = 0; room.row[i] && col < cols[i]; col++) {
+                const struct lc_tensor *const t = op_tensor(op, &args, i);
+                const enum lc_dtype f = t->dtype == LC_I32 ? LC_UE8M0 : (enum lc_dtype) t->dtype;
+                const uint32_t code = room.want.free[i][col] ? 0 : fmt_code(f, room.want.at[i][col].v);
+                code_to(f, (uint8_t *) t->data + op->place(&args, i, row, col), code);
             }
     }
-    free(iv);
-    free(unspecified);
+    room_close(&room);
     return enough ? LC_OK : LC_FAILED;
 }
 
@@ -78,17 +65,19 @@ static int fail(char *why, size_t size, const char *format, const char *a, const
 static int load(struct backend *b, const char *path, char *why, size_t size)
 {
     b->library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    fesetenv(FE_DFL_ENV); /* a constructor of -ffast-math code turns flush-to-zero on */
+    const struct lc_plugin *(*entry)(void) = NULL;
+    if (b->library)
+        *(void **) &entry = dlsym(b->library, "lc_plugin_v1");
+    if (entry)
+        b->plugin = entry();
+    fegetenv(&b->env); /* -ffast-math code turns flush-to-zero on when it is loaded */
+    fesetenv(FE_DFL_ENV);
     if (!b->library) {
         const char *const reason = dlerror();
         return fail(why, size, "backend %s: %s", b->name, reason ? reason : "cannot be loaded");
     }
-    const struct lc_plugin *(*entry)(void);
-    *(void **) &entry = dlsym(b->library, "lc_plugin_v1");
     if (!entry)
         return fail(why, size, "backend %s: %s does not export lc_plugin_v1", b->name, path);
-    b->plugin = entry();
-    fesetenv(FE_DFL_ENV);
     if (!b->plugin || b->plugin->abi != LC_ABI || b->plugin->call_size != sizeof(struct lc_call) || !b->plugin->kernels)
         return fail(why, size, "backend %s: %s was built for another ABI (layercheck.h, LC_ABI)", b->name, path);
     return 0;
@@ -102,11 +91,12 @@ struct backend *backend_open(const char *name, char *why, size_t size)
         return NULL;
     }
     snprintf(b->name, sizeof b->name, "%s", name);
+    fegetenv(&b->env);
     char path[4096];
     int status = 0;
     if (!strcmp(name, "ref")) {
         b->own_reference = 1;
-        b->plugin = &ref_plugin;
+        b->plugin = ref_plugin();
     } else if (!strncmp(name, "plugin:", 7)) {
         status = load(b, name + 7, why, size);
     } else {
@@ -183,10 +173,24 @@ static int tidy(int status, char *msg, size_t size)
     return NO_STATUS;
 }
 
+enum { WORKSPACE_GUARD = 256 };
+
+/* Guards and contents of a workspace hold the run's poison. */
+static int workspace_kept(const uint8_t *space, size_t n, uint8_t poison, int status, char *msg, size_t size)
+{
+    for (size_t i = 0; i < WORKSPACE_GUARD; i++)
+        if (space[i] != poison || space[WORKSPACE_GUARD + n + i] != poison) {
+            snprintf(msg, size, "wrote outside its workspace of %zu bytes", n);
+            return NO_STATUS;
+        }
+    return status;
+}
+
 int backend_call(struct backend *b, const struct lc_kernel *k, const struct op *op, struct lc_call *call)
 {
+    fesetenv(&b->env);
     const int status = tidy(b->own_reference ? ref_run(op, call) : k->run(call), call->msg, call->msg_size);
-    fesetenv(FE_DFL_ENV); /* a plugin may have left flush-to-zero on */
+    fesetenv(FE_DFL_ENV);
     return status;
 }
 
@@ -199,6 +203,7 @@ static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call
 {
     struct lc_tensor tensors[MAX_TENSORS];
     struct lc_call call;
+    void *space = NULL;
     /* its own pages, fenced: a write far outside is a crash of this case, not a change of ours */
     const size_t page = 4096;
     uint8_t *const fence = mmap(NULL, c->arena_size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -209,11 +214,17 @@ static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call
     call_bind(c, arena, tensors, &call);
     call.msg = msg;
     call.msg_size = size;
-    if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0)
-        call.workspace = malloc(call.workspace_size);
-    const int status = backend_call(b, k, c->op, &call);
+    if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0) {
+        if (posix_memalign(&space, 256, call.workspace_size + 2 * WORKSPACE_GUARD))
+            return fail(msg, size, "%s%s", "out of memory: the workspace", "");
+        memset(space, c->image[0], call.workspace_size + 2 * WORKSPACE_GUARD);
+        call.workspace = (uint8_t *) space + WORKSPACE_GUARD;
+    }
+    int status = backend_call(b, k, c->op, &call);
+    if (space)
+        status = workspace_kept(space, call.workspace_size, c->image[0], status, msg, size);
     memcpy(after, arena, c->arena_size);
-    free(call.workspace);
+    free(space);
     munmap(fence, c->arena_size + 2 * page);
     return status;
 }
@@ -222,6 +233,7 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
 {
     struct lc_tensor tensors[MAX_TENSORS];
     struct lc_call call;
+    uint8_t *space = NULL, *copy = NULL;
     if (open_device(b, msg, size))
         return -1;
     const struct lc_device *const d = b->device;
@@ -241,13 +253,22 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
     call.stream = b->stream;
     call.msg = msg;
     call.msg_size = size;
-    if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0 && !(call.workspace = d->alloc(call.workspace_size)))
-        return fail(msg, size, "device memory: %s%s", d->last_error(), "");
+    if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0) {
+        space = d->alloc(call.workspace_size + 2 * WORKSPACE_GUARD);
+        copy = malloc(call.workspace_size + 2 * WORKSPACE_GUARD);
+        if (!space || !copy || d->fill(space, c->image[0], call.workspace_size + 2 * WORKSPACE_GUARD))
+            return fail(msg, size, "device memory: %s%s", d->last_error(), "");
+        call.workspace = space + WORKSPACE_GUARD;
+    }
     int status = backend_call(b, k, c->op, &call);
-    if (d->stream_sync(b->stream) || d->download(after, b->arena, c->arena_size)) /* an asynchronous fault names its case */
-        status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1;  /* -2: this process is done with the device */
-    if (call.workspace)
-        d->free(call.workspace);
+    if (d->stream_sync(b->stream) || d->download(after, b->arena, c->arena_size) || /* an asynchronous fault names its case */
+        (space && d->download(copy, space, call.workspace_size + 2 * WORKSPACE_GUARD)))
+        status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1; /* -2: this process is done with the device */
+    else if (space)
+        status = workspace_kept(copy, call.workspace_size, c->image[0], status, msg, size);
+    if (space)
+        d->free(space);
+    free(copy);
     return status;
 }
 

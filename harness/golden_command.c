@@ -191,7 +191,7 @@ static int check_values(const struct call *c, uint8_t *const storage[], const st
     struct room room;
     int64_t cols[MAX_TENSORS];
     const int64_t rows = c->op->rows(&c->args);
-    const int status = room_open(&room, c, cols) ? h5_say(why, size, "out of memory: one row of the reference") : 0;
+    const int status = room_open(&room, c->op, &c->args, cols) ? h5_say(why, size, "out of memory: one row of the reference") : 0;
     for (int64_t row = 0; !status && row < rows; row++) {
         c->op->ref(&c->args, row, &nothing, &room.want);
         check_codes(c, storage, &room, cols, row, to);

@@ -8,7 +8,7 @@
 
 #include "../ref/ops.h"
 
-enum { MAX_AXES = 32, MAX_TENSORS = REF_MAX_TENSORS, MAX_SCALARS = 16, MAX_VALUES = 64, MAX_ID = 640 };
+enum { MAX_OPS = 16, MAX_AXES = 32, MAX_TENSORS = REF_MAX_TENSORS, MAX_SCALARS = 16, MAX_VALUES = 64, MAX_ID = 640 };
 
 /* ---- cases ---- */
 enum axis_kind {
@@ -89,6 +89,7 @@ struct op {
     struct tensor_desc tensors[MAX_TENSORS];
     struct bound bounds[8];
     struct fill fills[24];  /* the axis `fill` names one */
+    int may_refuse_bases;   /* a kernel may refuse bases that miss 16 bytes (RMS-8) */
     const struct bad *bads; /* the axis `bad` names one, or "-"; ends at name == NULL */
 
     /* Makes the case legal by setting axes that do not apply back to their default; returns why it had to, or NULL. */

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-int room_open(struct room *room, const struct call *c, int64_t cols[MAX_TENSORS])
+int room_open(struct room *room, const struct op *op, const union op_args *args, int64_t cols[MAX_TENSORS])
 {
     size_t most = 1;
     memset(room, 0, sizeof *room);
     for (int i = 0; i < MAX_TENSORS; i++) {
-        cols[i] = c->slot[i].on && c->slot[i].listed ? c->op->cols(&c->args, i) : 0;
+        cols[i] = op->tensors[i].name && op_tensor(op, args, i) ? op->cols(args, i) : 0;
         most = (size_t) cols[i] > most ? (size_t) cols[i] : most;
     }
     room->iv = calloc(most * (MAX_TENSORS + 1), sizeof *room->iv);
@@ -20,7 +20,7 @@ int room_open(struct room *room, const struct call *c, int64_t cols[MAX_TENSORS]
     for (int i = 0; i < MAX_TENSORS; i++) {
         room->want.at[i] = room->iv + most * (size_t) i;
         room->want.free[i] = room->free + most * (size_t) i;
-        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT)
+        if (op->tensors[i].name && op_tensor(op, args, i) && op->tensors[i].dir == DIR_OUT)
             room->got.code[i] = room->row[i] = room->code + most * (size_t) i;
     }
     room->want.y = room->iv + most * MAX_TENSORS;

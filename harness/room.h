@@ -15,7 +15,7 @@ struct room { /* one row of every output */
 
 /* cols: judged elements of a row of each tensor, 0 where it takes no part. 0, or -1 when memory is out; close in
  * both cases. */
-int room_open(struct room *room, const struct call *c, int64_t cols[MAX_TENSORS]);
+int room_open(struct room *room, const struct op *op, const union op_args *args, int64_t cols[MAX_TENSORS]);
 void room_close(struct room *room);
 
 #endif

@@ -39,6 +39,18 @@ static void write_line(FILE *f, json_t *o)
     free(text);
 }
 
+/* With the first result, so that a run that never starts leaves the last one's journal. A tree that cannot be written has none. */
+static void open_journal(struct run *run, const struct options *o)
+{
+    if (run->journal)
+        return;
+    mkdir(journal_dir, 0777);
+    run->journal = fopen(o->resume ? o->resume : journal_path, o->resume ? "a+" : "w");
+    if (o->resume && run->journal && !fseek(run->journal, -1, SEEK_END) && fgetc(run->journal) != '\n' &&
+        !fseek(run->journal, 0, SEEK_END))
+        fputs("\n", run->journal); /* behind a line that was cut */
+}
+
 static bool finished(void *user, const struct job *job, json_t *result)
 {
     struct progress *const p = user;
@@ -46,6 +58,7 @@ static bool finished(void *user, const struct job *job, json_t *result)
     json_object_set_new(result, "backend", json_string(p->backend));
     json_object_set(result, "kernel", json_object_get(kernel, "variant"));
     json_array_append(p->run->results, result);
+    open_journal(p->run, p->o);
     write_line(p->run->journal, result);
     out_progress(++p->done, p->of, result);
     const bool fine = !strcmp(outcome_of(result), "pass") || !strcmp(outcome_of(result), "unsupported");
@@ -123,6 +136,30 @@ static size_t with_outcome(const struct run *run, const char *outcome)
     return n;
 }
 
+/* A kernel that passed empty cases and refusals, and answered all that has elements with unsupported, was not judged. */
+static bool judged_nothing(const struct run *run)
+{
+    json_t *const seen = json_object();
+    bool nothing = false;
+    size_t i;
+    json_t *r, *row;
+    json_array_foreach(run->results, i, r) {
+        char key[256];
+        snprintf(key, sizeof key, "%s/%s %s", text_of(r, "backend"), text_of(r, "kernel"), text_of(r, "op"));
+        if (!json_object_get(seen, key))
+            json_object_set_new(seen, key, json_pack("[I, I]", (json_int_t) 0, (json_int_t) 0));
+        row = json_object_get(seen, key);
+        const json_int_t add[2] = { int_of(r, "elements"), !strcmp(outcome_of(r), "unsupported") };
+        for (size_t k = 0; k < 2; k++)
+            json_array_set_new(row, k, json_integer(json_integer_value(json_array_get(row, k)) + add[k]));
+    }
+    const char *key;
+    json_object_foreach(seen, key, row)
+        nothing = nothing || (json_integer_value(json_array_get(row, 0)) == 0 && json_integer_value(json_array_get(row, 1)) > 0);
+    json_decref(seen);
+    return nothing;
+}
+
 int run_exit_code(const struct run *run)
 {
     if (pool_interrupted)
@@ -135,7 +172,7 @@ int run_exit_code(const struct run *run)
         return EXIT_CRASH;
     if (with_outcome(run, "timeout") || with_outcome(run, "vacuous") || run->incomplete)
         return EXIT_INCOMPLETE;
-    return with_outcome(run, "pass") ? EXIT_PASS : EXIT_NOTHING;
+    return with_outcome(run, "pass") && !judged_nothing(run) ? EXIT_PASS : EXIT_NOTHING;
 }
 
 /* A suite that holds brinks has judged ambiguous roundings and groups with two legal scales, or it judged nothing there. */
@@ -190,16 +227,33 @@ static int read_journal(struct run *run, const char *path)
     FILE *const f = fopen(path, "r");
     char *line = NULL;
     size_t room = 0;
-    if (!f)
-        return usage_error("--resume %s: %s", path, strerror(errno));
-    while (getline(&line, &room, f) > 0) {
-        json_t *const r = json_loads(line, 0, NULL);
-        if (r) /* the last line may be cut */
+    int status = f ? 0 : usage_error("--resume %s: %s", path, strerror(errno));
+    int lines = 0, verdicts = 0;
+    while (f && getline(&line, &room, f) > 0) {
+        json_t *const r = json_loads(line, 0, NULL); /* NULL: a line that was cut when a run was killed */
+        if (text_of(r, "case")[0] && text_of(r, "outcome")[0]) {
             json_array_append(run->results, r);
+            verdicts++;
+        }
+        lines++;
         json_decref(r);
     }
+    if (lines > 1 && !verdicts)
+        status = usage_error("--resume %s: no verdict in %d lines; a journal has one a line", path, lines);
     free(line);
-    fclose(f);
+    if (f)
+        fclose(f);
+    return status;
+}
+
+/* A report that cannot be written is known before the run, not after it. */
+static int try_reports(const struct options *o)
+{
+    for (int i = 0; i < o->reports.n; i++) {
+        FILE *const f = fopen(strchr(o->reports.at[i], ':') + 1, "a");
+        if (!f || fclose(f))
+            return usage_error("--report %s: %s", o->reports.at[i], strerror(errno));
+    }
     return 0;
 }
 
@@ -333,13 +387,8 @@ int command_run(int argc, char **argv)
         return cases.n ? EXIT_PASS : EXIT_NOTHING;
     }
     pool_catch_signals();
-    if (o.resume && (status = read_journal(&run, o.resume)))
+    if ((o.resume && (status = read_journal(&run, o.resume))) || (status = try_reports(&o)))
         return status;
-    mkdir(journal_dir, 0777); /* a tree that cannot be written has no last run: not an error */
-    run.journal = fopen(o.resume ? o.resume : journal_path, o.resume ? "a+" : "w");
-    if (o.resume && run.journal && !fseek(run.journal, -1, SEEK_END) && fgetc(run.journal) != '\n' &&
-        !fseek(run.journal, 0, SEEK_END))
-        fputs("\n", run.journal); /* behind a line that was cut */
     run.cases = cases.n;
     if (o.golden)
         status = run_goldens(&run, &o);

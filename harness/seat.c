@@ -46,8 +46,13 @@ int seat_open(struct seat *s, struct backend *b, const struct lc_kernel *k, cons
     s->call.msg = s->msg;
     s->call.msg_size = sizeof s->msg;
     if (k->workspace && (s->call.workspace_size = k->workspace(&s->call)) > 0) {
-        s->call.workspace = s->device ? s->device->alloc(s->call.workspace_size) : malloc(s->call.workspace_size);
-        return seat_lost(s, !s->call.workspace, "the workspace");
+        const size_t n = s->call.workspace_size;
+        if (s->device) /* poisoned once: what a run leaves there is what the next one finds */
+            return seat_lost(s, !(s->call.workspace = s->device->alloc(n)) || s->device->fill(s->call.workspace, POISON_A, n),
+                             "the workspace");
+        if (seat_lost(s, posix_memalign(&s->call.workspace, 256, n), "the workspace"))
+            return -1;
+        memset(s->call.workspace, POISON_A, n);
     }
     return 0;
 }

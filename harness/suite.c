@@ -49,6 +49,20 @@ static bool has(const struct kase *k, int axis, struct axis_value v)
     return k->i[axis] == v.i && k->f[axis] == v.f;
 }
 
+/* A case without rows judges nothing: it covers the pairs of what makes it empty, and no other. */
+static bool counts(const struct kase *k, int a, int b)
+{
+    bool empty = false, by_these = false;
+    for (const char *const *name = (const char *const[]) { "M", "B", NULL }; *name; name++) {
+        const int axis = axis_of(k->op, *name);
+        if (axis >= 0 && k->i[axis] == 0) {
+            empty = true;
+            by_these = by_these || axis == a || axis == b;
+        }
+    }
+    return !empty || by_these;
+}
+
 /* A legal case with these two values: the others are drawn, until settling leaves both alone. */
 static bool complete(const struct sweep *s, int a, int i, int b, int j, uint64_t *random, struct kase *k)
 {
@@ -60,7 +74,7 @@ static bool complete(const struct sweep *s, int a, int i, int b, int j, uint64_t
             k->f[x] = s->value[x][pick].f;
         }
         s->op->settle(k);
-        if (has(k, a, s->value[a][i]) && has(k, b, s->value[b][j]))
+        if (has(k, a, s->value[a][i]) && has(k, b, s->value[b][j]) && counts(k, a, b))
             return true;
     }
     return false;
@@ -117,7 +131,7 @@ static size_t cover(const struct sweep *s, struct pairs *p, const struct kase *k
     }
     for (int a = 0; a < s->axes; a++)
         for (int b = a + 1; b < s->axes; b++)
-            if (at[a] >= 0 && at[b] >= 0) {
+            if (at[a] >= 0 && at[b] >= 0 && counts(k, a, b)) {
                 uint8_t *const done = &p->done[pair_at(s, p, a, at[a], b, at[b])];
                 fresh += !*done;
                 if (mark)

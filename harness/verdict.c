@@ -64,7 +64,7 @@ void judge_values(const struct call *c, const uint8_t *after, const struct iv *g
     struct room room;
     int64_t cols[MAX_TENSORS];
     const int64_t rows = c->op->rows(&c->args);
-    if (room_open(&room, c, cols)) {
+    if (room_open(&room, c->op, &c->args, cols)) {
         r->outcome = BROKEN;
         snprintf(r->msg, sizeof r->msg, "out of memory: one row of the verdict");
         room_close(&room);
@@ -168,26 +168,45 @@ static void check_poison(const struct call *c, const uint8_t *a, const uint8_t *
 
 /* ---- one case ---- */
 
+/* ERR-1: "argument: ... value ... (CLAUSE)"; the value is not looked for in the clause. */
+static bool says_why(const char *msg, const struct bad *bad)
+{
+    char words[512];
+    const size_t n = strlen(bad->argument);
+    snprintf(words, sizeof words, "%s", msg);
+    char *const clause = strstr(words, bad->clause);
+    if (!clause || strncmp(words, bad->argument, n) || (words[n] != ':' && words[n] != ' '))
+        return false;
+    memset(clause, ' ', strlen(bad->clause));
+    return strstr(words + n, bad->value) != NULL;
+}
+
 static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, struct result *r)
 {
+    static const uint8_t poisons[] = { POISON_A, POISON_B }; /* a write of 0xff shows under the other */
     const struct bad *const bad = &c->op->bads[c->bad];
-    char msg[512] = "";
-    const int status = backend_run(b, k, c, after, msg, sizeof msg);
-    fesetenv(FE_DFL_ENV);
-    if (status < 0 || status == LC_UNSUPPORTED) {
-        r->outcome = status == -2 ? CRASH : status < 0 ? BROKEN : UNSUPPORTED;
-        snprintf(r->msg, sizeof r->msg, "%s", msg);
-        return;
+    for (int i = 0; i < 2; i++) {
+        char msg[512] = "";
+        memset(c->image, poisons[i], c->arena_size);
+        const int status = backend_run(b, k, c, after, msg, sizeof msg);
+        if (status < 0) {
+            r->outcome = status == -2 ? CRASH : BROKEN;
+            snprintf(r->msg, sizeof r->msg, "%s", msg);
+            return;
+        }
+        if (status == LC_UNSUPPORTED)
+            r->outcome = UNSUPPORTED;
+        else if (status != LC_BAD_ARG) {
+            struct finding *const f = note(r, CHECK_REFUSAL, -1);
+            snprintf(f->words, sizeof f->words, "%s accepted: status %d, expected LC_BAD_ARG (%s)", bad->name, status,
+                     bad->clause);
+        } else if (!says_why(msg, bad)) {
+            struct finding *const f = note(r, CHECK_REFUSAL, -1);
+            snprintf(f->words, sizeof f->words, "message \"%.120s\" must begin with %s and name %s and %s (ERR-1)", msg,
+                     bad->argument, bad->value, bad->clause);
+        }
+        check_kept(c, after, r, CHECK_REFUSAL, "ERR-1");
     }
-    if (status != LC_BAD_ARG) {
-        struct finding *const f = note(r, CHECK_REFUSAL, -1);
-        snprintf(f->words, sizeof f->words, "%s accepted: status %d, expected LC_BAD_ARG (%s)", bad->name, status, bad->clause);
-    } else if (!strstr(msg, bad->argument) || !strstr(msg, bad->clause) || !strstr(msg, bad->value)) {
-        struct finding *const f = note(r, CHECK_REFUSAL, -1);
-        snprintf(f->words, sizeof f->words, "message \"%.120s\" must name %s, %s and %s (ERR-1)", msg, bad->argument, bad->value,
-                 bad->clause);
-    }
-    check_kept(c, after, r, CHECK_REFUSAL, "ERR-1");
 }
 
 static double now_ms(void)
@@ -199,12 +218,10 @@ static double now_ms(void)
 
 void result_settle(const struct call *c, struct result *r)
 {
-    if (r->outcome != PASS)
-        return;
-    for (int i = 0; i < CHECKS; i++)
+    for (int i = 0; i < CHECKS && (r->outcome == PASS || r->outcome == UNSUPPORTED); i++)
         if (r->found[i].count)
             r->outcome = FAIL;
-    if (r->outcome == FAIL || c->bad >= 0)
+    if (r->outcome != PASS || c->bad >= 0)
         return;
     const unsigned may_be = c->op->fills[kase_int(&c->id, "fill")].may_be;
     for (int i = 0; i < MAX_TENSORS; i++) {
@@ -224,44 +241,65 @@ void result_settle(const struct call *c, struct result *r)
     }
 }
 
+/* RMS-8: a base address that misses a vector may be refused; every other legal call may not. */
+static bool may_refuse(const struct call *c)
+{
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (c->op->may_refuse_bases && c->slot[i].listed && c->slot[i].on && c->slot[i].miss % 16)
+            return true;
+    return false;
+}
+
+/* What the kernel answered to a legal call, where that is not LC_OK. */
+static void other_status(const struct call *c, int status, const char *msg, const uint8_t *after, bool second, struct result *r)
+{
+    const bool refused = status == LC_UNSUPPORTED || status == LC_BAD_ARG;
+    if (status < 0) {
+        r->outcome = status == -2 ? CRASH : BROKEN;
+        snprintf(r->msg, sizeof r->msg, "%s", msg);
+    } else if (second) {
+        struct finding *const f = note(r, CHECK_STATUS, -1);
+        snprintf(f->words, sizeof f->words, "the same call again, in other memory: status %d: %.160s (DET-1)", status, msg);
+    } else if (status == LC_UNSUPPORTED || (status == LC_BAD_ARG && may_refuse(c))) {
+        r->outcome = UNSUPPORTED;
+        snprintf(r->msg, sizeof r->msg, "%s", msg);
+    } else {
+        struct finding *const f = note(r, CHECK_STATUS, -1);
+        snprintf(f->words, sizeof f->words, "%s%.200s",
+                 status == LC_BAD_ARG  ? "a legal call was refused: "
+                 : status == LC_FAILED ? "failed: "
+                                       : "",
+                 msg);
+    }
+    if (refused && !second)
+        check_kept(c, after, r, CHECK_REFUSAL, "ERR-1");
+}
+
 void judge_call(struct backend *b, const struct lc_kernel *k, struct call *c, const struct iv *given_y, struct result *r)
 {
     memset(r, 0, sizeof *r);
     const double begin = now_ms();
     uint8_t *const after = malloc(c->arena_size), *const again = malloc(c->arena_size);
     char msg[512] = "";
-    int status = after && again ? LC_OK : -1;
-    if (status) {
-        snprintf(msg, sizeof msg, "out of memory: two copies of the arena");
+    if (!after || !again) {
+        r->outcome = BROKEN;
+        snprintf(r->msg, sizeof r->msg, "out of memory: two copies of the arena");
     } else if (c->bad >= 0) {
         refuse(b, k, c, after, r);
     } else {
-        status = backend_run(b, k, c, after, msg, sizeof msg);
-        fesetenv(FE_DFL_ENV); /* a plugin may have left flush-to-zero on */
+        int status = backend_run(b, k, c, after, msg, sizeof msg);
         if (status == LC_OK) {
             check_kept(c, after, r, CHECK_KEEP, "DET-3");
             judge_values(c, after, given_y, r);
             call_poison(c, POISON_B);
             status = backend_run(b, k, c, again, msg, sizeof msg);
-            fesetenv(FE_DFL_ENV);
             if (status == LC_OK) {
                 check_kept(c, again, r, CHECK_KEEP, "DET-3");
                 check_poison(c, after, again, r);
-            }
-        }
-        if (status == LC_UNSUPPORTED)
-            r->outcome = UNSUPPORTED;
-        else if (status == LC_BAD_ARG || status == LC_FAILED) {
-            struct finding *const f = note(r, CHECK_STATUS, -1);
-            snprintf(f->words, sizeof f->words, "%s: %.200s", status == LC_BAD_ARG ? "a legal call was refused" : "failed", msg);
-        } else if (status == NO_STATUS) {
-            struct finding *const f = note(r, CHECK_STATUS, -1);
-            snprintf(f->words, sizeof f->words, "%.200s", msg);
-        }
-    }
-    if (status < 0) {
-        r->outcome = status == -2 ? CRASH : BROKEN;
-        snprintf(r->msg, sizeof r->msg, "%s", msg);
+            } else
+                other_status(c, status, msg, again, true, r);
+        } else
+            other_status(c, status, msg, after, false, r);
     }
     free(after);
     free(again);

@@ -93,6 +93,14 @@ int arg_is_view(const struct lc_call *call, const struct lc_tensor *t, const cha
     }
     if (!fmt_bytes((enum lc_dtype) t->dtype))
         return arg_refuse(call, t->name, clause, "dtype %d: unknown", (int) t->dtype);
+    double last = 1, count = 1; /* all index arithmetic stays far inside 64 bits */
+    for (int i = 0; i < t->rank; i++) {
+        last += (double) (t->shape[i] > 0 ? t->shape[i] - 1 : 0) * (double) t->stride[i];
+        count *= (double) (t->shape[i] > 0 ? t->shape[i] : 1);
+    }
+    if (last > 0x1p46 || count > 0x1p46)
+        return arg_refuse(call, t->name, clause, "shape and strides: span %g elements, more than 2^46",
+                          last > count ? last : count);
     if (elements(t) == 0)
         return LC_OK;
     if (!t->data)
@@ -164,7 +172,7 @@ static struct extent extent_of(const struct lc_tensor *t)
         shape[3 - t->rank + i] = t->shape[i];
         stride[3 - t->rank + i] = t->stride[i];
     }
-    if (stride[2] == 1) { /* rows along the last dimension */
+    if (stride[2] == 1 || shape[2] <= 1) { /* rows along the last dimension */
         e.len = shape[2] * size;
         e.n[0] = shape[0], e.pitch[0] = stride[0] * size;
         e.n[1] = shape[1], e.pitch[1] = stride[1] * size;
@@ -183,20 +191,26 @@ static int64_t span(const struct extent *e)
     return (e->n[0] - 1) * e->pitch[0] + (e->n[1] - 1) * e->pitch[1] + e->len;
 }
 
+/* Row starts of one batch that a row of `len` bytes at `ahead` (from the batch's first byte) can meet: i of [first, last]. */
+static bool run_meets(int64_t ahead, int64_t len, int64_t row_len, int64_t n, int64_t pitch)
+{
+    if (pitch == 0 || n == 1)
+        return ahead < row_len && ahead + len > 0;
+    const int64_t i = ahead < row_len ? 0 : (ahead - row_len) / pitch + 1; /* the first row that ends behind `ahead` */
+    return i < n && i * pitch < ahead + len;
+}
+
 static bool row_meets(uintptr_t at, int64_t len, const struct extent *e)
 {
-    for (int64_t b = 0; b < e->n[0]; b++) {
-        const int64_t ahead = (int64_t) (at - (e->base + (uintptr_t) (b * e->pitch[0]))); /* of row 0 of this batch */
-        if (e->pitch[1] == 0 || e->n[1] == 1) {
-            if (ahead < e->len && ahead + len > 0)
-                return true;
-            continue;
-        }
-        /* the first row that ends behind `at`, and whether it starts before at + len */
-        int64_t i = ahead < e->len ? 0 : (ahead - e->len) / e->pitch[1] + 1;
-        if (i < e->n[1] && i * e->pitch[1] < ahead + len)
-            return true;
+    const int64_t batch = (e->n[1] - 1) * e->pitch[1] + e->len, ahead = (int64_t) (at - e->base);
+    int64_t first = 0, last = e->n[0] - 1;
+    if (e->pitch[0] > 0) { /* batches that begin before at + len and end behind at */
+        first = ahead < batch ? 0 : (ahead - batch) / e->pitch[0] + 1;
+        last = ahead + len <= 0 ? -1 : (ahead + len - 1) / e->pitch[0] < last ? (ahead + len - 1) / e->pitch[0] : last;
     }
+    for (int64_t b = first; b <= last; b++)
+        if (run_meets(ahead - b * e->pitch[0], len, e->len, e->n[1], e->pitch[1]))
+            return true;
     return false;
 }
 
@@ -212,14 +226,23 @@ static bool meets(const struct lc_tensor *s, const struct lc_tensor *t)
     return false;
 }
 
+/* Do two rows of one view share a byte? Dimensions of size 1 have no say; strides may stand in any order. */
 static bool meets_itself(const struct lc_tensor *t)
 {
     const struct extent e = extent_of(t);
     if (!span(&e))
         return false;
-    if (e.n[1] > 1 && e.pitch[1] < e.len)
+    const int inner = e.n[1] == 1 || (e.n[0] > 1 && e.pitch[0] < e.pitch[1]) ? 0 : 1, outer = 1 - inner;
+    if (e.n[inner] > 1 && e.pitch[inner] < e.len)
         return true;
-    return e.n[0] > 1 && e.pitch[0] < (e.n[1] - 1) * e.pitch[1] + e.len;
+    const int64_t block = (e.n[inner] - 1) * e.pitch[inner] + e.len;
+    if (e.n[outer] == 1 || e.pitch[outer] >= block)
+        return false;
+    for (int64_t o = 1; o < e.n[outer] && o * e.pitch[outer] < block;
+         o++) /* blocks interleave: row 0 of a later one against this one */
+        if (run_meets(o * e.pitch[outer], e.len, e.len, e.n[inner], e.pitch[inner]))
+            return true;
+    return false;
 }
 
 int arg_no_overlap(const struct lc_call *call, const struct lc_tensor *const *in, int n_in, const struct lc_tensor *const *out,

@@ -130,7 +130,7 @@ int ref_cast_check(const struct lc_call *call, union op_args *out)
     arg_dims(x, &a.batch, &a.m, &a.d);
     if (a.d < 1)
         return arg_refuse(call, "x", "CAST-10", "d = %lld: must be at least 1", (long long) a.d);
-    if (x->stride[x->rank - 1] != 1 && a.d > 1)
+    if (x->stride[x->rank - 1] != 1)
         return arg_refuse(call, "x", "CAST-10", "stride(-1) = %lld: must be 1", (long long) x->stride[x->rank - 1]);
     status = arg_is_view(call, q, "CAST-10");
     if (!status)

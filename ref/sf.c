@@ -40,8 +40,16 @@ int64_t sf_extra_place(const struct sf_args *s, const struct lc_tensor *extra_sf
 struct lc_tensor sf_whole(const struct sf_args *s, const struct lc_tensor *sf)
 {
     struct lc_tensor whole = *sf;
-    if (s->col && sf->rank > 1)
-        whole.shape[sf->rank - 2] = align_up(sf->shape[sf->rank - 2], 4);
+    if (!s->col)
+        return whole;
+    if (sf->rank == 1) { /* one row, and the padding of its column */
+        whole.rank = 2;
+        whole.shape[1] = sf->shape[0];
+        whole.stride[0] = 1;
+        whole.stride[1] = sf->stride[0];
+        whole.shape[0] = 1;
+    }
+    whole.shape[whole.rank - 2] = align_up(whole.shape[whole.rank - 2], 4);
     return whole;
 }
 

@@ -513,6 +513,7 @@ const struct op op_rmsnorm = {
         { "mixed", "scales that differ between neighbours in rows and columns", make_mixed, 0 },
         { "specials", "NaN, Inf, -0, subnormals in some rows", make_specials, 0 },
     },
+    .may_refuse_bases = 1,
     .bads = bads,
     .settle = settle,
     .build = build,

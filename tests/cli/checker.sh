@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The checker is checked: wrong kernels (tests/mutants) are killed as foretold, right kernels at the edge of their freedom
-# (tests/conforming, V rows) pass all of smoke, and the same pushed beyond it (B rows) are flagged by the check they name.
+# (tests/conforming, V rows) pass all of ci, and the same pushed beyond it (B rows) are flagged by the check they name.
 . "$(dirname "$0")/lib.sh"
 
 exits 0 'selftest' selftest --backend mutants
@@ -12,7 +12,7 @@ ok 'selftest: mutants' test "$killed" -ge 100
 is 'selftest: killed of the table' "$killed" "$mutants"
 is 'selftest: survivors' "$(grep -c '^SURVIVED' selftest.out)" 0
 
-exits 0 'conforming' run --backend conforming --suite smoke --report json:conforming.json
+exits 0 'conforming' run --backend conforming --suite ci --report json:conforming.json
 python3 - "$source/tests/conforming/variants.h" >rows <<'E2'
 import json, re, sys
 text = open(sys.argv[1]).read()

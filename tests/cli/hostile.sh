@@ -47,6 +47,11 @@ judged fails fail 1 'hostile'
 judged fails_unterminated fail 1 'xxx'
 judged returns_nonsense fail 1 '42'
 judged returns_negative fail 1 '-1'
+judged refuses_later fail 1 'the same call again'
+judged writes_unsupported fail 1 'refusal: '
+judged overruns_workspace fail 1 'wrote outside its workspace'
+judged trusts_workspace fail 1 'value: '
+judged aligned_workspace pass 0
 for kind in flushes_to_zero rounds_up traps prints_megabytes closes_files; do
     judged $kind pass 0 '16 of 16 cases passed'
 done
@@ -54,6 +59,8 @@ done
 run_kind supports_nothing
 is 'supports_nothing: verdicts' "$(cut -d ' ' -f 1 verdicts | uniq -c | xargs)" '16 unsupported'
 is 'supports_nothing: exit code' "$code" 5
+
+exits 5 'always_empty judged nothing, though M=0 passes' run --backend "plugin:$build/hostile_always_empty.so" -k 'cast(M={0,3,17})'
 
 for kind in wrong_abi wrong_size no_table no_symbol; do
     run_kind $kind
@@ -76,11 +83,19 @@ exits 1 'a mismatch goes before a crash' run --backend "plugin:$build/hostile_ab
     --backend "plugin:$build/hostile_fails.so" --suite ./suite.txt
 
 # A kernel that flushes subnormals is judged by what it returned: the judge does not flush with it.
-exits 1 'flushes' run --backend "plugin:$build/flushes.so" --case 'rmsnorm(M=17,d=128,out=f32,scale=1e-38)'
-has 'flushes: the f32 code of a flushed element' out 'got 0x00000000'
-exits 0 'flushes: the CPU kernel, which is the same' run --backend cpu --case 'rmsnorm(M=17,d=128,out=f32,scale=1e-38)'
+exits 1 'flushes' run --backend "plugin:$build/flushes.so" --case 'rmsnorm(M=17,d=128,out=f32,scale=2e-38)'
+ok 'flushes: the f32 code of a flushed element' grep -q 'got 0x[08]0000000 ' out
+exits 0 'flushes: the CPU kernel, which is the same' run --backend cpu --case 'rmsnorm(M=17,d=128,out=f32,scale=2e-38)'
 
-# No worker is left behind.
+# No worker is left behind, not even one that hangs when its parent is killed.
+"$program" run --backend "plugin:$build/hostile_loops.so" --suite ./suite.txt -j 1 -k M=3 >out 2>err &
+pid=$!
+sleep 0.7
+{
+    kill -9 $pid
+    wait $pid
+} 2>/dev/null
+sleep 0.3
 left=0
 for process in /proc/[0-9]*; do
     grep -qsF "$build/hostile_" "$process/cmdline" && [ "${process#/proc/}" != $$ ] && left=$((left + 1))

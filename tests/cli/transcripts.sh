@@ -8,7 +8,7 @@ said() {
     local name=$1 want=$2
     shift 2
     exits "$want" "$name" "$@"
-    { echo "\$ layercheck $*"; cat out err; } | sed -E 's/^(layercheck [0-9.]+) \([^)]*\)/\1 (REVISION)/; s/contract [0-9a-f]{64}/contract HASH/' >got
+    { echo "\$ layercheck $*"; cat out err; } | sed -E 's/^(layercheck [0-9.]+) \([^)]*\)/\1 (REVISION)/; s/contract [0-9a-f]{64}/contract HASH/; s/^(ref\/[a-z_]+\.[ch]):[0-9]+:/\1:LINE:/' >got
     [ -z "${UPDATE:-}" ] || cp got "$here/expected/$name.txt"
     ok "$name: expected/$name.txt" diff "$here/expected/$name.txt" got
 }

@@ -24,6 +24,12 @@
  *   RETURNS_NONSENSE      returns a status that is none
  *   RETURNS_NEGATIVE      returns -1, likewise
  *   SUPPORTS_NOTHING      returns LC_UNSUPPORTED, in every call
+ *   REFUSES_LATER         is wrong at first, and answers LC_UNSUPPORTED when it is asked again
+ *   WRITES_UNSUPPORTED    writes out, and answers LC_UNSUPPORTED
+ *   ALWAYS_EMPTY          answers LC_UNSUPPORTED to all that has elements
+ *   OVERRUNS_WORKSPACE    writes a byte behind its workspace
+ *   TRUSTS_WORKSPACE      takes a fresh workspace for zeros
+ *   ALIGNED_WORKSPACE     is right, and aborts unless its workspace is 256-byte aligned
  *   PRINTS_MEGABYTES      writes 4 MiB to stdout
  *   CLOSES_FILES          closes descriptors 3..63
  *   WRONG_ABI             its table is of another ABI
@@ -67,6 +73,12 @@
 #define NO_TABLE 22
 #define NO_SYMBOL 23
 #define RETURNS_NEGATIVE 24
+#define REFUSES_LATER 25
+#define WRITES_UNSUPPORTED 26
+#define ALWAYS_EMPTY 27
+#define OVERRUNS_WORKSPACE 28
+#define TRUSTS_WORKSPACE 29
+#define ALIGNED_WORKSPACE 30
 
 #if !defined(HOSTILE_KIND) || HOSTILE_KIND == 0
 #error "build with -DHOSTILE_KIND=<one of the kinds above>"
@@ -185,6 +197,8 @@ static int run(const struct lc_call *call)
     if (status)
         return status;
     const struct cast_args *const a = &args.cast;
+    if (HOSTILE_KIND == ALWAYS_EMPTY && a->m * a->batch > 0)
+        return LC_UNSUPPORTED;
     if (a->m != 3 || a->batch < 1)
         return fast_cast_kernels[0].run(call);
     unsigned char *const out = (unsigned char *) a->t[CAST_OUT]->data, *const x = (unsigned char *) a->t[CAST_X]->data;
@@ -194,11 +208,38 @@ static int run(const struct lc_call *call)
         return status;
     status = fast_cast_kernels[0].run(call);
     misbehave_after(&to);
-    return status;
+    unsigned char *const space = (unsigned char *) call->workspace;
+    static int calls;
+    switch (HOSTILE_KIND) {
+    case REFUSES_LATER:
+        out[0] ^= 1;
+        return calls++ % 2 ? LC_UNSUPPORTED : status;
+    case WRITES_UNSUPPORTED:
+        return LC_UNSUPPORTED;
+    case OVERRUNS_WORKSPACE:
+        space[call->workspace_size] ^= 1;
+        return status;
+    case TRUSTS_WORKSPACE:
+        out[0] ^= space[7];
+        return status;
+    case ALIGNED_WORKSPACE:
+        if ((uintptr_t) space % 256)
+            abort();
+        memset(space, 0x3c, call->workspace_size);
+        return status;
+    default:
+        return status;
+    }
+}
+
+static size_t workspace(const struct lc_call *call)
+{
+    (void) call;
+    return HOSTILE_KIND >= OVERRUNS_WORKSPACE ? 100 : 0;
 }
 
 static const struct lc_kernel kernels[] = {
-    { .op = "cast", .variant = "hostile", .run = run },
+    { .op = "cast", .variant = "hostile", .run = run, .workspace = workspace },
     { .op = NULL },
 };
 

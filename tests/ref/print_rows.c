@@ -60,7 +60,7 @@ static int print_case(const struct kase *k)
     int64_t cols[MAX_TENSORS];
     char id[MAX_ID];
     kase_print(k, id, sizeof id);
-    if (call_open(&c, k, NULL, NULL) || room_open(&room, &c, cols)) {
+    if (call_open(&c, k, NULL, NULL) || room_open(&room, c.op, &c.args, cols)) {
         fprintf(stderr, "%s: %s\n", id, c.msg);
         return -1;
     }
