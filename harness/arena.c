@@ -34,7 +34,9 @@ void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors
         if (!s->listed)
             continue;
         tensors[n] = s->t;
-        tensors[n].data = s->miss < 0 ? NULL : (void *) ((uintptr_t) base + s->offset);
+        tensors[n].data = s->miss == NULL_POINTER   ? NULL
+                          : s->miss == WILD_POINTER ? (void *) (uintptr_t) 0x1001
+                                                    : (void *) ((uintptr_t) base + s->offset);
         n++;
     }
     *to = (struct lc_call) { .size = sizeof *to,
@@ -60,12 +62,19 @@ static void own_elements(struct call *c, int slot, enum owner owner)
         }
 }
 
-/* SF-3: rows M..m_pad-1 of the storage belong to nobody, but a kernel may write them. */
+/* Bytes of sf that belong to nobody, but that a kernel may write: rows M..m_pad-1 of the storage (SF-3), and in ragged-free
+ * what is left of a row's last word (SF-6). */
 static void own_padding(struct call *c, int slot)
 {
     const struct slot *const s = &c->slot[slot];
     const struct lc_tensor *const t = &s->t;
-    if (strcmp(t->name, "sf") || t->stride[t->rank - 1] == 1) /* in rows: no padding */
+    if (strcmp(t->name, "sf"))
+        return;
+    const int64_t whole = s->fmt == LC_UE8M0 ? 4 * t->shape[t->rank - 1] : 0;
+    for (int64_t row = 0; row < c->op->rows(&c->args); row++)
+        for (int64_t col = c->op->cols(&c->args, slot); col < whole; col++)
+            c->own[s->offset + (size_t) c->op->place(&c->args, slot, row, col)] = PAD;
+    if (t->stride[t->rank - 1] == 1) /* in rows: no more padding */
         return;
     const int64_t m = t->rank > 1 ? t->shape[t->rank - 2] : 1, m_pad = s->storage[s->storage_rank - 1];
     for (size_t at = 0; m_pad && at < s->bytes / 4; at++)
@@ -91,7 +100,7 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
         c->op->bads[c->bad].spoil(c);
         for (int i = 0; i < MAX_TENSORS; i++)
             if (c->slot[i].listed && c->slot[i].same_as >= 0)
-                c->slot[i].offset = c->slot[c->slot[i].same_as].offset;
+                c->slot[i].offset = c->slot[c->slot[i].same_as].offset + (size_t) c->slot[i].shift;
             else if (c->slot[i].listed && c->slot[i].miss > 0)
                 c->slot[i].offset = c->slot[i].offset / LINE * LINE + (size_t) c->slot[i].miss;
     }

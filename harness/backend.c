@@ -8,6 +8,7 @@
 
 #include "../fast/cuda/device.h"
 #include "backend.h"
+#include "case.h"
 #include "paths.h"
 #include "room.h"
 
@@ -22,13 +23,23 @@ struct backend {
     fenv_t env;        /* as the plugin's constructors left it: its kernels run so, the judge does not */
 };
 
-/* The reference as a backend: nominal codes at their places, nothing else written. */
+/* The reference as a backend: nominal codes at their places, nothing else written. In a dialect's case ref/ computes in it. */
 static const struct lc_plugin *ref_plugin(void)
 {
-    static struct lc_kernel kernels[MAX_OPS + 1];
+    enum { MOST = 8 * MAX_OPS }; /* the usual rule and the dialects of every operator */
+    static struct lc_kernel kernels[MOST + 1];
+    static char dialect[MOST][32];
     static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "ref", kernels };
-    for (int i = 0; all_ops[i] && i < MAX_OPS; i++)
-        kernels[i] = (struct lc_kernel) { .op = all_ops[i]->name, .variant = "nominal" };
+    for (int i = 0, n = 0; all_ops[i]; i++) {
+        const int axis = axis_of(all_ops[i], "dialect");
+        for (int d = 0; d < (axis < 0 ? 1 : axis_count(all_ops[i], axis)) && n < MOST; d++, n++) {
+            kernels[n] = (struct lc_kernel) { .op = all_ops[i]->name, .variant = "nominal" };
+            if (d > 0) {
+                axis_print(all_ops[i], axis, axis_listed(all_ops[i], axis, d), dialect[n], sizeof dialect[n]);
+                kernels[n].dialect = dialect[n];
+            }
+        }
+    }
     return &plugin;
 }
 
@@ -49,7 +60,7 @@ static int ref_run(const struct op *op, const struct lc_call *call)
                 const struct lc_tensor *const t = op_tensor(op, &args, i);
                 const enum lc_dtype f = t->dtype == LC_I32 ? LC_UE8M0 : (enum lc_dtype) t->dtype;
                 const uint32_t code = room.want.free[i][col] ? 0 : fmt_code(f, room.want.at[i][col].v);
-                code_to(f, (uint8_t *) t->data + op->place(&args, i, row, col), code);
+                code_to(f, (uint8_t *) t->data + op->place(&args, i, row, col), col, code);
             }
     }
     room_close(&room);

@@ -67,8 +67,7 @@ static int plan_cases(struct baseline *b, const struct cases *cases, json_t *of)
         if (json_is_true(json_object_get(kernel, "on_device")) && text_of(b->hello, "device")[0])
             continue;
         for (size_t n = 0; !of && n < cases->n; n++)
-            if (!strcmp(cases->at[n].op->name, text_of(kernel, "op")) && !text_of(kernel, "dialect")[0] &&
-                kase_int(&cases->at[n], "bad") == 0)
+            if (kernel_speaks(kernel, &cases->at[n]) && kase_int(&cases->at[n], "bad") == 0)
                 add_job(b, i, &cases->at[n], bits);
         json_object_foreach(json_object_get(json_object_get(of, "kernels"), key), id, tensors) {
             struct kase k;
@@ -192,7 +191,7 @@ int command_baseline(int argc, char **argv)
     if (!saves && !compares)
         return usage_error("baseline: save or compare? see layercheck --help");
     const int status = options_read(&o, argc - 1, argv + 1,
-                                    saves ? "--backend --suite -k --case --seed -j --timeout --shard -o --bits -v"
+                                    saves ? "--backend --suite -k --case --seed -j --timeout --shard -o --bits --dialect -v"
                                           : "--backend -j --timeout -v");
     if (status)
         return status;

@@ -56,7 +56,8 @@ static uint8_t *packed(const struct call *c, const uint8_t *after, int slot, siz
     *bytes = (size_t) (rows * cols) * size;
     uint8_t *const to = malloc(*bytes + 1);
     for (int64_t n = 0; to && n < rows * cols; n++) {
-        const uint32_t code = code_at(f, after + c->slot[slot].offset + c->op->place(&c->args, slot, n / cols, n % cols));
+        const uint32_t code = code_at(f, after + c->slot[slot].offset + c->op->place(&c->args, slot, n / cols, n % cols),
+                                      n % cols);
         for (size_t k = 0; k < size; k++)
             to[(size_t) n * size + k] = (uint8_t) (code >> 8 * k);
     }

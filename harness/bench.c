@@ -45,7 +45,8 @@ static size_t moved(const struct call *c)
     for (int i = 0; i < MAX_TENSORS; i++)
         if (c->slot[i].on && c->slot[i].listed && c->slot[i].same_as < 0) {
             const int64_t rows = c->slot[i].t.rank == 1 ? 1 : c->op->rows(&c->args);
-            bytes += (size_t) (rows * c->op->cols(&c->args, i)) * (size_t) fmt_bytes(c->slot[i].fmt);
+            const size_t codes = (size_t) (rows * c->op->cols(&c->args, i));
+            bytes += c->slot[i].fmt == LC_E2M1X2 ? codes / 2 : codes * (size_t) fmt_bytes(c->slot[i].fmt);
         }
     return bytes;
 }
@@ -80,8 +81,8 @@ static bool same_rows(const struct bench *b)
             continue;
         for (int64_t row = 0; row < rows; row += 37)
             for (int64_t col = 0; col < many->op->cols(&many->args, i); col++)
-                if (code_at(s->fmt, b->out + s->offset + many->op->place(&many->args, i, row, col)) !=
-                    code_at(s->fmt, b->judged + few->slot[i].offset + few->op->place(&few->args, i, row % n, col)))
+                if (code_at(s->fmt, b->out + s->offset + many->op->place(&many->args, i, row, col), col) !=
+                    code_at(s->fmt, b->judged + few->slot[i].offset + few->op->place(&few->args, i, row % n, col), col))
                     return false;
     }
     return true;

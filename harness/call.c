@@ -60,12 +60,35 @@ void call_set_scalar(struct call *c, const char *name, int64_t i, double f)
     call_scalar(c, name, i, f);
 }
 
+const char *kase_dialect(const struct kase *k)
+{
+    return axis_of(k->op, "dialect") < 0 || kase_is(k, "dialect", "-") ? NULL : kase_name(k, "dialect");
+}
+
+const struct bound *bound_of(const struct kase *k, const char *tensor)
+{
+    const char *const dialect = kase_dialect(k);
+    const struct bound *usual = NULL;
+    for (int i = 0; i < MAX_BOUNDS && k->op->bounds[i].tensor; i++) {
+        const struct bound *const b = &k->op->bounds[i];
+        if (strcmp(b->tensor, tensor))
+            continue;
+        if (dialect && b->dialect && !strcmp(b->dialect, dialect))
+            return b;
+        if (!b->dialect && !usual)
+            usual = b;
+    }
+    return usual;
+}
+
 /* ---- elements of the image ---- */
 
-uint32_t code_at(enum lc_dtype f, const uint8_t *p)
+uint32_t code_at(enum lc_dtype f, const uint8_t *p, int64_t col)
 {
     uint16_t h;
     uint32_t w;
+    if (f == LC_E2M1X2)
+        return (uint32_t) *p >> 4 * (col % 2) & 0xf;
     switch (fmt_bytes(f)) {
     case 1:
         return *p;
@@ -78,8 +101,13 @@ uint32_t code_at(enum lc_dtype f, const uint8_t *p)
     }
 }
 
-void code_to(enum lc_dtype f, uint8_t *p, uint32_t code)
+void code_to(enum lc_dtype f, uint8_t *p, int64_t col, uint32_t code)
 {
+    if (f == LC_E2M1X2) {
+        const uint32_t shift = 4 * (uint32_t) (col % 2);
+        *p = (uint8_t) ((*p & ~(0xfu << shift)) | code << shift);
+        return;
+    }
     const uint8_t b = (uint8_t) code;
     const uint16_t h = (uint16_t) code;
     switch (fmt_bytes(f)) {
@@ -103,12 +131,12 @@ static uint8_t *element(const struct call *c, int slot, int64_t row, int64_t col
 
 void put(struct call *c, int slot, int64_t row, int64_t col, double v)
 {
-    code_to(c->slot[slot].fmt, element(c, slot, row, col), fmt_code(c->slot[slot].fmt, v));
+    code_to(c->slot[slot].fmt, element(c, slot, row, col), col, fmt_code(c->slot[slot].fmt, v));
 }
 
 double get(const struct call *c, int slot, int64_t row, int64_t col)
 {
-    return fmt_load(c->slot[slot].fmt, code_at(c->slot[slot].fmt, element(c, slot, row, col)));
+    return fmt_load(c->slot[slot].fmt, code_at(c->slot[slot].fmt, element(c, slot, row, col), col));
 }
 
 /* ---- draws ---- */

@@ -36,18 +36,20 @@ struct texts {
 };
 struct options { /* those of run; other commands take some of them */
     struct texts ops, backends, required, patterns, cases, reports;
-    const char *suite, *save, *resume, *output;
+    const char *suite, *save, *resume, *output, *dialect;
     int64_t seed;
     int has_seed, workers, shard, shards, verbose, stop_at_first, last_failed, dry_run, golden, uncovered, bits;
     double timeout_s;
 };
 /* allowed: the option names this command takes, separated by spaces. 0, or an exit code. */
 int options_read(struct options *o, int argc, char **argv, const char *allowed);
-/* The cases these options name: from --case, or the suite, cut by operators, -k, --seed, --shard. 0, or an exit code. */
+/* The cases these options name: from --case, or the suite, put into --dialect, cut by operators, -k, --seed, --shard. 0, or an
+ * exit code. */
 int options_cases(const struct options *o, const char *suite, struct cases *to);
 int options_pick(const struct options *o, const struct cases *all, struct cases *to); /* the same cut, of given cases */
 
-void options_backends(struct options *o); /* those this machine has, when none is named */
+void options_backends(struct options *o);                 /* those this machine has, when none is named */
+bool kernel_speaks(json_t *kernel, const struct kase *k); /* a kernel is run in the dialect it states, on cases that are in it */
 bool options_require(const struct options *o, const char *backend);
 
 /* ---- one run, for the commands that need one ---- */
@@ -61,6 +63,7 @@ struct run {
 };
 /* Runs every kernel of a backend on the cases (golden: the file they come from, or NULL). 0, or an exit code. */
 int run_backend(struct run *run, const struct options *o, const char *backend, const struct cases *cases, const char *golden);
+int run_goldens(struct run *run, const struct options *o); /* the same on the cases of the goldens (run_golden.c) */
 int run_exit_code(const struct run *run);
 int run_reports(const struct options *o, struct run *run, json_t *summary); /* writes those of --report; 0, or an exit code */
 

@@ -64,7 +64,7 @@ static int plan_jobs(struct plan *p, const struct cases *cases, const char *no_d
         return usage_error("out of memory");
     for (size_t i = 0; i < cases->n; i++)
         json_array_foreach(p->kernels, k, kernel) {
-            const bool fits = !strcmp(cases->at[i].op->name, text_of(kernel, "op")) && !text_of(kernel, "dialect")[0];
+            const bool fits = kernel_speaks(kernel, &cases->at[i]);
             const bool lacks = json_is_true(json_object_get(kernel, "on_device")) && no_device[0];
             for (size_t n = 0; n < chosen && fits && !lacks && kase_int(&cases->at[i], "bad") == 0; n++) {
                 struct job *const job = &p->jobs[p->n];
@@ -142,8 +142,8 @@ int command_determinism(int argc, char **argv)
     struct plan plan = { .o = &o, .results = json_array() };
     struct cases cases = { NULL, 0, 0 };
     json_t *const devices = json_object();
-    int status = options_read(&o, argc, argv,
-                              "--backend --require-backend --suite -k --case --save --seed -j --timeout --shard --report -v");
+    int status = options_read(
+        &o, argc, argv, "--backend --require-backend --suite -k --case --save --seed -j --timeout --shard --report --dialect -v");
     for (int i = 0; i < o.reports.n && !status; i++)
         if (!strncmp(o.reports.at[i], "junit:", 6))
             status = usage_error("--report '%s': determinism writes text:FILE, json:FILE or jsonl:FILE", o.reports.at[i]);

@@ -97,7 +97,7 @@ int command_export(int argc, char **argv)
     struct options o;
     struct cases named = { NULL, 0, 0 }, good = { NULL, 0, 0 };
     char why[2048];
-    int status = options_read(&o, argc, argv, "--suite -k --case --seed --shard -o"), ops = 0;
+    int status = options_read(&o, argc, argv, "--suite -k --case --seed --shard -o --dialect"), ops = 0;
     if (status)
         return status;
     for (int i = 0; i < o.ops.n; i++) /* a word with a parenthesis is a case id, any other an operator */

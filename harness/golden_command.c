@@ -92,18 +92,16 @@ struct checked {
     char first[400];
 };
 
-static const char *clause_of(const struct op *op, const char *tensor)
+static const char *clause_of(const struct kase *k, const char *tensor)
 {
-    for (int i = 0; i < 8 && op->bounds[i].tensor; i++)
-        if (!strcmp(op->bounds[i].tensor, tensor))
-            return op->bounds[i].clause;
-    return "?";
+    const struct bound *const b = bound_of(k, tensor);
+    return b ? b->clause : "?";
 }
 
 /* Some output is judged by a hull, so a golden has y. */
 static bool is_bounded(const struct op *op)
 {
-    for (int i = 0; i < 8 && op->bounds[i].tensor; i++)
+    for (int i = 0; i < MAX_BOUNDS && op->bounds[i].tensor; i++)
         if (op->bounds[i].k > 0)
             return true;
     return false;
@@ -129,14 +127,14 @@ static void check_codes(const struct call *c, uint8_t *const storage[], const st
             const enum lc_dtype f = c->slot[i].fmt;
             const uint8_t *const at = storage[storage_of(c, i)] + c->op->place(&c->args, i, row, col);
             const bool open = room->want.free[i][col]; /* CAST-7, RMS-12: the oracle leaves a 0 there */
-            const uint32_t golden = code_at(f, at), ref = open ? 0 : fmt_code(f, room->want.at[i][col].v);
+            const uint32_t golden = code_at(f, at, col), ref = open ? 0 : fmt_code(f, room->want.at[i][col].v);
             to->unspecified += open;
             to->elements += !open;
             if (golden != ref && to->differ++ == 0)
                 snprintf(to->first, sizeof to->first,
                          "%s[%" PRId64 ",%" PRId64 "] golden 0x%0*" PRIx32 " (%a) ref %s0x%0*" PRIx32 " (%a) (%s)",
                          c->slot[i].t.name, row, col, 2 * fmt_bytes(f), golden, fmt_load(f, golden), open ? "unspecified, " : "",
-                         2 * fmt_bytes(f), ref, fmt_load(f, ref), clause_of(c->op, c->slot[i].t.name));
+                         2 * fmt_bytes(f), ref, fmt_load(f, ref), clause_of(&c->id, c->slot[i].t.name));
         }
 }
 
@@ -166,7 +164,7 @@ static void check_y(const struct call *c, const struct iv *golden, const struct 
         if ((!same || !inside) && to->differ++ == 0)
             snprintf(to->first, sizeof to->first, "y[%" PRId64 ",%" PRId64 "] golden %a in [%a, %a] ref %a in [%a, %a]: %s (%s)",
                      row, col, g.v, g.lo, g.hi, r.v, r.lo, r.hi, same ? "not inside" : "not within 2^-50",
-                     clause_of(c->op, "out"));
+                     clause_of(&c->id, "out"));
     }
 }
 

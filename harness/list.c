@@ -23,12 +23,15 @@ static void describe(const struct op *op)
     }
     for (int i = 0; i < 24 && op->fills[i].name; i++)
         printf("  fill     %-12s %s\n", op->fills[i].name, op->fills[i].help);
-    for (int i = 0; i < 8 && op->bounds[i].tensor; i++) {
+    for (int i = 0; i < MAX_BOUNDS && op->bounds[i].tensor; i++) {
         const struct bound *const b = &op->bounds[i];
+        printf("  bound    %-12s ", b->tensor);
+        if (b->dialect)
+            printf("dialect %s: ", b->dialect);
         if (b->k > 0)
-            printf("  bound    %-12s %g u (%s): %s\n", b->tensor, b->k, b->clause, b->why);
+            printf("%g u (%s): %s\n", b->k, b->clause, b->why);
         else
-            printf("  bound    %-12s bitwise (%s): %s\n", b->tensor, b->clause, b->why);
+            printf("bitwise (%s): %s\n", b->clause, b->why);
     }
 }
 
@@ -36,10 +39,10 @@ int command_list(int argc, char **argv)
 {
     struct options o;
     struct cases cases = { NULL, 0, 0 };
-    int status = options_read(&o, argc, argv, "--suite -k --uncovered --shard --seed");
+    int status = options_read(&o, argc, argv, "--suite -k --uncovered --shard --seed --dialect");
     if (status)
         return status;
-    if (!o.suite && !o.uncovered && !o.patterns.n) {
+    if (!o.suite && !o.uncovered && !o.patterns.n && !o.dialect) {
         for (int i = 0; i < o.ops.n; i++)
             if (!op_find(o.ops.at[i]))
                 return usage_error("'%s': no such operator; `layercheck list` names them", o.ops.at[i]);

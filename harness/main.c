@@ -17,6 +17,8 @@ static const char help[] =
     "      --suite S             smoke (default), ci, full or a suite file\n"
     "      -k PATTERN            cases whose id holds this text, or that a pattern rmsnorm(M={1,17},fill=*) matches\n"
     "      --case ID             one case, as a failing line prints it\n"
+    "      --dialect D           kernels that state this dialect, judged in it (list OP names them); default: those that state "
+    "none\n"
     "      --golden              the cases of golden/*.h5, judged against what the oracle computed\n"
     "      --seed N  -j N  --shard I/N  --timeout S  -x (stop at the first failure)  --lf (last failed)  --dry-run  -v\n"
     "      --resume JOURNAL      go on where a run stopped (the last run's journal is .layercheck/last.jsonl)\n"

@@ -8,7 +8,15 @@
 
 #include "../ref/ops.h"
 
-enum { MAX_OPS = 16, MAX_AXES = 32, MAX_TENSORS = REF_MAX_TENSORS, MAX_SCALARS = 16, MAX_VALUES = 64, MAX_ID = 640 };
+enum {
+    MAX_OPS = 16,
+    MAX_AXES = 32,
+    MAX_TENSORS = REF_MAX_TENSORS,
+    MAX_SCALARS = 16,
+    MAX_VALUES = 64,
+    MAX_ID = 640,
+    MAX_BOUNDS = 8
+};
 
 /* ---- cases ---- */
 enum axis_kind {
@@ -32,16 +40,19 @@ struct kase { /* a case: one value per axis of op */
 enum dir { DIR_IN, DIR_OUT };
 enum owner { KEEP, INPUT, OWNED, PAD }; /* per arena byte: must not change (guards, gaps) | input, likewise | judged | free */
 
+enum { NULL_POINTER = -1, WILD_POINTER = -2 /* nothing is mapped there (RMS-11) */ };
+
 struct slot {           /* one tensor of a call; storage lies in the arena */
     struct lc_tensor t; /* as the kernel gets it; t.data is set when the arena is bound */
-    enum lc_dtype fmt;  /* of one judged element: LC_UE8M0 for packed scales, else t.dtype */
+    enum lc_dtype fmt;  /* of one judged element: LC_UE8M0 for packed scales, LC_E2M1X2 for one 4-bit code, else t.dtype */
     enum dir dir;
     int on;      /* takes part in the call */
     int listed;  /* handed to the kernel; listed && !on: a switched-off operand with a pointer in its place (RMS-11) */
     int same_as; /* >= 0: the same storage as that slot (RMS-2, RMS-7) */
     int storage_rank;
     int64_t storage[3];   /* dims of the storage in elements of t.dtype, row-major; its size for HDF5 and the arena */
-    int64_t miss;         /* bytes by which the base misses a 128-byte boundary */
+    int64_t shift;        /* bytes behind same_as's start; of refusals alone */
+    int64_t miss;         /* bytes by which the base misses a 128-byte boundary, or one of the pointers above */
     size_t offset, bytes; /* in the arena, set by arena_layout */
 };
 
@@ -72,6 +83,7 @@ struct tensor_desc {
 struct bound {
     const char *tensor, *clause, *why, *script; /* why: the derivation in a sentence; script: tests/bounds/<op>.g or NULL */
     double k;                                   /* radius = k * 2^-24 * m + underflow; 0: bitwise */
+    const char *dialect;                        /* NULL: the usual one, and any that has no row of its own */
 };
 struct fill {
     const char *name, *help;
@@ -87,7 +99,7 @@ struct op {
     const char *name, *summary, *source, *clauses; /* clauses: "RMS-1..12 SF-0..4" */
     struct axis axes[MAX_AXES];
     struct tensor_desc tensors[MAX_TENSORS];
-    struct bound bounds[8];
+    struct bound bounds[MAX_BOUNDS];
     struct fill fills[24];  /* the axis `fill` names one */
     int may_refuse_bases;   /* a kernel may refuse bases that miss 16 bytes (RMS-8) */
     const struct bad *bads; /* the axis `bad` names one, or "-"; ends at name == NULL */
@@ -100,7 +112,8 @@ struct op {
     const struct lc_tensor *const *(*tensors_of)(const union op_args *args); /* by index; NULL: takes no part */
     int64_t (*rows)(const union op_args *args);                              /* units of judging: rows, tokens */
     int64_t (*cols)(const union op_args *args, int tensor);                  /* judged elements of one row; inputs too */
-    /* Byte of element (row, col) from the tensor's data pointer; < 0: the row owns nothing there. */
+    /* Byte of element (row, col) from the tensor's data pointer; < 0: the row owns nothing there. Two E2M1 codes share one:
+     * an even col has its low nibble, an odd one the high (FMT-4). */
     int64_t (*place)(const union op_args *args, int tensor, int64_t row, int64_t col);
     void (*ref)(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
     int det2_reported; /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
@@ -134,7 +147,13 @@ double draw_normal(const struct call *c, int slot, int64_t index);  /* mean 0, v
 
 double draw_log(const struct call *c, int slot, int64_t index, int lo, int hi); /* any sign, exponent lo..hi-1, uniform */
 
-uint32_t code_at(enum lc_dtype f, const uint8_t *p); /* one element in memory, any alignment */
-void code_to(enum lc_dtype f, uint8_t *p, uint32_t code);
+/* The code of an element of column col, in memory at the byte that place() gives; any alignment. */
+uint32_t code_at(enum lc_dtype f, const uint8_t *p, int64_t col);
+void code_to(enum lc_dtype f, uint8_t *p, int64_t col, uint32_t code); /* a byte's other nibble stays */
+
+/* The dialect of a case, as a kernel states it: NULL is the usual one, also where the operator has no axis `dialect`. */
+const char *kase_dialect(const struct kase *k);
+/* The bound that a tensor of this case is judged by; NULL where the descriptor has none. */
+const struct bound *bound_of(const struct kase *k, const char *tensor);
 
 #endif

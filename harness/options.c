@@ -84,6 +84,8 @@ static int with_value(struct options *o, const char *name, const char *value)
         o->save = value;
     } else if (!strcmp(name, "--resume"))
         o->resume = value;
+    else if (!strcmp(name, "--dialect"))
+        o->dialect = value;
     else if (!strcmp(name, "-o"))
         o->output = value;
     else if (!strcmp(name, "--seed")) {
@@ -112,9 +114,9 @@ static int with_value(struct options *o, const char *name, const char *value)
 int options_read(struct options *o, int argc, char **argv, const char *allowed)
 {
     static const char *const flags[] = { "-v", "-x", "--lf", "--dry-run", "--golden", "--uncovered", "--bits" };
-    static const char *const values[] = { "--backend", "--require-backend", "--suite", "-k",     "--case",
-                                          "--save",    "--resume",          "-o",      "--seed", "-j",
-                                          "--timeout", "--shard",           "--report" };
+    static const char *const values[] = { "--backend", "--require-backend", "--suite",  "-k",       "--case",
+                                          "--save",    "--resume",          "-o",       "--seed",   "-j",
+                                          "--timeout", "--shard",           "--report", "--dialect" };
     memset(o, 0, sizeof *o);
     o->timeout_s = 60;
     o->workers = (int) sysconf(_SC_NPROCESSORS_ONLN);
@@ -162,6 +164,25 @@ static bool wanted(const struct options *o, const struct kase *k, const struct p
     return by_op && by_pattern;
 }
 
+bool dialect_of(const struct op *op, const char *dialect)
+{
+    const int a = axis_of(op, "dialect");
+    struct axis_value v;
+    return !dialect || (a >= 0 && axis_parse(op, a, dialect, strlen(dialect), &v));
+}
+
+/* Puts a case into the dialect of --dialect; false: its operator has none of that name. */
+static bool in_dialect(const struct options *o, struct kase *k)
+{
+    if (!o->dialect)
+        return true;
+    if (!dialect_of(k->op, o->dialect))
+        return false;
+    kase_set(k, "dialect", o->dialect);
+    k->op->settle(k);
+    return true;
+}
+
 int options_cases(const struct options *o, const char *suite, struct cases *to)
 {
     char why[1024];
@@ -185,6 +206,11 @@ int options_pick(const struct options *o, const struct cases *all, struct cases 
     for (int i = 0; i < o->ops.n; i++)
         if (!op_find(o->ops.at[i]))
             return usage_error("'%s': no such operator; `layercheck list` names them", o->ops.at[i]);
+    bool known = false;
+    for (int i = 0; all_ops[i]; i++)
+        known = known || dialect_of(all_ops[i], o->dialect);
+    if (!known)
+        return usage_error("--dialect '%s': no operator has it; `layercheck list OP` names them", o->dialect);
     struct pattern *const patterns = calloc((size_t) o->patterns.n + 1, sizeof *patterns);
     const char *words[MOST_TEXTS] = { NULL };
     if (!patterns)
@@ -201,7 +227,7 @@ int options_pick(const struct options *o, const struct cases *all, struct cases 
         struct kase k = all->at[i];
         if (o->has_seed)
             k.i[axis_of(k.op, "seed")] = o->seed;
-        if (!wanted(o, &k, patterns, words, o->patterns.n))
+        if (!in_dialect(o, &k) || !wanted(o, &k, patterns, words, o->patterns.n))
             continue;
         if (o->shards == 0 || nth % (size_t) o->shards == (size_t) o->shard - 1)
             cases_add(to, &k);
@@ -228,4 +254,11 @@ bool options_require(const struct options *o, const char *backend)
         if (!strcmp(o->required.at[i], backend))
             return true;
     return false;
+}
+
+bool kernel_speaks(json_t *kernel, const struct kase *k)
+{
+    const char *const dialect = kase_dialect(k), *const op = json_string_value(json_object_get(kernel, "op"));
+    const char *const stated = json_string_value(json_object_get(kernel, "dialect"));
+    return op && !strcmp(k->op->name, op) && !strcmp(stated ? stated : "", dialect ? dialect : "");
 }

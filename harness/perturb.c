@@ -87,8 +87,10 @@ static int stale(struct attempt *t)
             const struct slot *const o = &base->slot[k];
             const bool written = o->listed && o->on && o->dir == DIR_OUT && o->same_as < 0;
             const int64_t rows = written ? base->op->rows(&base->args) : 0, cols = written ? base->op->cols(&base->args, k) : 0;
-            for (int64_t n = 0; n < rows * cols; n++)
-                image[o->offset + (size_t) base->op->place(&base->args, k, n / cols, n % cols)] ^= 1;
+            for (int64_t n = 0; n < rows * cols; n++) {
+                uint8_t *const at = image + o->offset + base->op->place(&base->args, k, n / cols, n % cols);
+                code_to(o->fmt, at, n % cols, code_at(o->fmt, at, n % cols) ^ 1);
+            }
         }
         status = seat_load(&s, image);
         status = status ? status : seat_run(&s, t->got);
@@ -177,7 +179,7 @@ static int strides(struct attempt *t)
                                            "rs=16",       "rs=80",       "os=32",       "os=112",
                                            "ros=16",      "ros=64",      "bs=3",        "bs=16",
                                            "bs=160",      "xs=16 rs=80", "xs=16 os=32", "xs=48 rs=16 os=32 ros=64",
-                                           "xs=16 bs=16", NULL };
+                                           "xs=16 bs=16", "perm=1",      NULL };
     return with_axes(t, changes);
 }
 
@@ -201,7 +203,8 @@ static int batch(struct attempt *t)
     for (int64_t m = 1; m <= rows && !status; m++) {
         char change[64];
         struct kase k = *id;
-        snprintf(change, sizeof change, "M=%lld%s", (long long) m, flat ? " rank=2 B=2 bs=0" : "");
+        snprintf(change, sizeof change, "M=%lld%s%s", (long long) m, flat ? " rank=2 B=2 bs=0" : "",
+                 flat && axis_of(id->op, "perm") >= 0 ? " perm=0" : "");
         if (!is_rung(m) || !rows_axes(&k, change))
             continue;
         status = rows_try(t, &k, same, "M=%lld, the first rows", (long long) m);

@@ -38,7 +38,8 @@ static void copy_row(const struct call *to, uint8_t *to_arena, int64_t to_row, c
         return;
     }
     for (int64_t col = 0; col < cols; col++)
-        code_to(f, code_of(to, to_arena, slot, to_row, col), code_at(f, code_of(from, from_arena, slot, from_row, col)));
+        code_to(f, code_of(to, to_arena, slot, to_row, col), col,
+                code_at(f, code_of(from, from_arena, slot, from_row, col), col));
 }
 
 static void fill_row(struct call *c, int slot, int64_t row, enum foreign what)
@@ -126,7 +127,8 @@ static int64_t compare_row(struct attempt *t, int slot, const uint8_t *want, int
         !memcmp(code_of(c, got, slot, row, 0), code_of(base, want, slot, base_row, 0), (size_t) cols * (size_t) fmt_bytes(f)))
         return 0;
     for (int64_t col = 0; col < cols; col++) {
-        const uint32_t g = code_at(f, code_of(c, got, slot, row, col)), w = code_at(f, code_of(base, want, slot, base_row, col));
+        const uint32_t g = code_at(f, code_of(c, got, slot, row, col), col),
+                       w = code_at(f, code_of(base, want, slot, base_row, col), col);
         if (g == w)
             continue;
         bad++;

@@ -56,6 +56,22 @@ struct trials {
     int verbose;
 };
 
+/* The cases of a mutant, less those of another dialect than --dialect. 0, or an exit code. */
+static int cases_of(const struct options *o, const struct mutant *m, struct cases *to)
+{
+    char why[1024] = "no legal case";
+    struct cases all = { NULL, 0, 0 };
+    if (suite_line(&all, m->cases, why, sizeof why) || all.n == 0)
+        return usage_error("mutant %s: %s: %s", m->id, m->cases, why);
+    for (size_t i = 0; i < all.n; i++) {
+        const char *const dialect = kase_dialect(&all.at[i]);
+        if (!o->dialect || (dialect && !strcmp(dialect, o->dialect)))
+            cases_add(to, &all.at[i]);
+    }
+    cases_free(&all);
+    return 0;
+}
+
 /* Did this result show the check that was foretold? */
 static bool shows(json_t *result, const char *check)
 {
@@ -173,18 +189,17 @@ static void plan_control(struct plan *p, json_t *hello, const struct cases *case
 
 static int plan_mutants(struct plan *p, const struct options *o, json_t *hello, int cuda)
 {
-    char why[1024];
     struct cases perturbed = { NULL, 0, 0 };
     for (int i = 0; i < MUTANTS; i++) {
         const struct mutant *const m = &mutants[i];
+        struct cases cases = { NULL, 0, 0 };
         if (m->cuda != cuda || !chosen(o, m))
             continue;
         const int kernel = kernel_index(hello, m->op, m->id);
         if (kernel < 0)
             return usage_error("mutant %s: the plugin has no such kernel", m->id);
-        struct cases cases = { NULL, 0, 0 };
-        if (suite_line(&cases, m->cases, why, sizeof why) || cases.n == 0)
-            return usage_error("mutant %s: %s: %s", m->id, m->cases, cases.n ? why : "no legal case");
+        if (cases_of(o, m, &cases))
+            return EXIT_USAGE;
         for (size_t k = 0; k < cases.n; k++) {
             struct kase normal = cases.at[k];
             plan_add(p, kernel, &cases.at[k], perturbation_of(m), (struct trial) { i, 0 });
@@ -202,8 +217,9 @@ static int plan_mutants(struct plan *p, const struct options *o, json_t *hello, 
     plan_control(p, hello, &perturbed);
     cases_free(&perturbed);
     struct cases control = { NULL, 0, 0 };
-    if (suite_read(&control, "smoke", why, sizeof why))
-        return usage_error("%s", why);
+    struct options all = { .dialect = o->dialect };
+    if (options_cases(&all, "smoke", &control))
+        return EXIT_USAGE;
     for (size_t k = 0; k < control.n; k++) {
         const int kernel = kernel_index(hello, control.at[k].op->name, "none");
         if (kernel >= 0)
@@ -256,7 +272,7 @@ static int try_plugin(const struct options *o, const char *backend, int cuda, js
         status = usage_error("%s", why);
     out_progress_end();
     for (int i = 0; i < MUTANTS && !status; i++) {
-        if (mutants[i].cuda != cuda || !chosen(o, &mutants[i]))
+        if (mutants[i].cuda != cuda || !chosen(o, &mutants[i]) || !score[i].cases)
             continue;
         const bool killed = score[i].killed_by[0] != 0, few = score[i].elements && score[i].flagged * 1000 < score[i].elements;
         count[killed ? 0 : 1]++;
@@ -282,7 +298,7 @@ static int try_plugin(const struct options *o, const char *backend, int cuda, js
 int command_selftest(int argc, char **argv)
 {
     struct options o;
-    int status = options_read(&o, argc, argv, "--backend -k -j --timeout --report -v");
+    int status = options_read(&o, argc, argv, "--backend -k -j --timeout --report -v --dialect");
     if (status)
         return status;
     if (o.timeout_s == 60)

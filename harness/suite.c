@@ -144,13 +144,13 @@ static void add_pairs(struct cases *c, const struct sweep *s)
 {
     struct pairs p;
     pairs_of(s, &p);
-    uint64_t random = 1;
     for (int a = 0; a < s->axes; a++)
         for (int b = a + 1; b < s->axes; b++)
             for (int i = 0; i < s->n[a]; i++)
                 for (int j = 0; j < s->n[b]; j++) {
                     struct kase best, k;
                     size_t most = 0;
+                    uint64_t random = pair_at(s, &p, a, i, b, j); /* the same draws as in suite_uncovered */
                     if (p.done[pair_at(s, &p, a, i, b, j)])
                         continue;
                     for (int candidate = 0; candidate < 24 && complete(s, a, i, b, j, &random, &k); candidate++) {
@@ -173,7 +173,6 @@ size_t suite_uncovered(const struct cases *c, const struct op *op, FILE *to)
     struct sweep s;
     struct pairs p;
     size_t missing = 0;
-    uint64_t random = 1;
     sweep_of(&s, op, NULL);
     pairs_of(&s, &p);
     for (size_t i = 0; i < c->n; i++)
@@ -185,6 +184,7 @@ size_t suite_uncovered(const struct cases *c, const struct op *op, FILE *to)
                 for (int j = 0; j < s.n[b]; j++) {
                     struct kase k;
                     char one[64], two[64];
+                    uint64_t random = pair_at(&s, &p, a, i, b, j);
                     if (p.done[pair_at(&s, &p, a, i, b, j)] || !complete(&s, a, i, b, j, &random, &k))
                         continue;
                     axis_print(op, a, s.value[a][i], one, sizeof one);

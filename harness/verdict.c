@@ -43,7 +43,7 @@ static void count(struct tally *t, enum lc_dtype f, struct iv w, uint32_t got, e
     t->explained += verdict == EXPLAINED;
     t->unexplained += verdict == UNEXPLAINED;
     t->zero += fmt_load(f, nominal) == 0;
-    t->saturated += f == LC_E4M3 && (nominal & 0x7f) == 0x7e;
+    t->saturated += (f == LC_E4M3 && (nominal & 0x7f) == 0x7e) || (f == LC_E2M1X2 && (nominal & 7) == 7);
     *ulp = 0;
     if (fmt_is_nan(f, got) || fmt_is_nan(f, nominal))
         return;
@@ -51,7 +51,7 @@ static void count(struct tally *t, enum lc_dtype f, struct iv w, uint32_t got, e
     const int64_t bin = *ulp < -4 ? -4 : *ulp > 4 ? 4 : *ulp;
     t->ulps[bin + 4]++;
     t->bias += (double) *ulp;
-    if (verdict == EXPLAINED && f != LC_E4M3 && w.lo < w.v &&
+    if (verdict == EXPLAINED && f != LC_E4M3 && f != LC_E2M1X2 && w.lo < w.v &&
         w.v < w.hi) { /* the hull of y; a code's is made of rounded values */
         const double used = slack_used(f, w, got);
         if (used > t->slack)
@@ -73,7 +73,7 @@ void judge_values(const struct call *c, const uint8_t *after, const struct iv *g
     for (int64_t row = 0; row < rows; row++) {
         for (int i = 0; i < MAX_TENSORS; i++)
             for (int64_t col = 0; room.row[i] && col < cols[i]; col++)
-                room.row[i][col] = code_at(c->slot[i].fmt, after + c->slot[i].offset + c->op->place(&c->args, i, row, col));
+                room.row[i][col] = code_at(c->slot[i].fmt, after + c->slot[i].offset + c->op->place(&c->args, i, row, col), col);
         room.want.given_y = given_y ? given_y + row * cols[0] : NULL;
         c->op->ref(&c->args, row, &room.got, &room.want);
         for (int i = 0; i < MAX_TENSORS; i++) {
@@ -178,7 +178,7 @@ static bool says_why(const char *msg, const struct bad *bad)
     if (!clause || strncmp(words, bad->argument, n) || (words[n] != ':' && words[n] != ' '))
         return false;
     memset(clause, ' ', strlen(bad->clause));
-    return strstr(words + n, bad->value) != NULL;
+    return strstr(words, bad->value) != NULL;
 }
 
 static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, struct result *r)

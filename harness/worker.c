@@ -44,11 +44,11 @@ static json_t *finding_json(const struct call *c, const struct finding *f, enum 
     json_object_set_new(o, "lo", hex_float(f->iv.lo));
     json_object_set_new(o, "hi", hex_float(f->iv.hi));
     json_object_set_new(o, "ulp", json_integer(f->ulp));
-    for (int i = 0; i < 8 && c->op->bounds[i].tensor; i++)
-        if (!strcmp(c->op->bounds[i].tensor, s->t.name)) {
-            json_object_set_new(o, "clause", json_string(c->op->bounds[i].clause));
-            json_object_set_new(o, "k", json_real(c->op->bounds[i].k));
-        }
+    const struct bound *const b = bound_of(&c->id, s->t.name);
+    if (b) {
+        json_object_set_new(o, "clause", json_string(b->clause));
+        json_object_set_new(o, "k", json_real(b->k));
+    }
     return o;
 }
 

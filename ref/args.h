@@ -33,12 +33,16 @@ int arg_contiguous(const struct lc_call *call, const struct lc_tensor *t, const 
 int arg_no_overlap(const struct lc_call *call, const struct lc_tensor *const *in, int n_in, const struct lc_tensor *const *out,
                    int n_out, const struct lc_tensor *const alias_ok[2], const char *clause);
 
-/* SF-0..SF-4 (ref/sf.c): reads the switches, checks sf and extra_sf against x of shape ([B,] M, d) or (d). */
+/* SF-0..SF-4, SF-6 (ref/sf.c): reads the switches, checks sf and extra_sf against x of shape ([B,] M, d) or (d). out->e2m1 is
+ * given: SF-4 needs the E4M3 cast. */
 int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct lc_tensor *sf, const struct lc_tensor *extra_sf,
            struct sf_args *out);
 
-/* The byte of group g of row `row` in sf resp. extra_sf, from its data pointer (SF-1..SF-4). One scale is a byte (UE8M0) in
- * the packed layouts, else an f32. */
+int64_t sf_words(const struct sf_args *s); /* elements of sf in a row: int32 words of four groups, or f32 scales */
+int64_t sf_cols(const struct sf_args *s);  /* judged scales of a row: d_s, and in ragged-pack the rest of the last word (SF-6) */
+
+/* The byte of group g of row `row` in sf resp. extra_sf, from its data pointer (SF-1..SF-4, SF-6). One scale is a byte (UE8M0)
+ * in the packed layouts, else an f32. */
 int64_t sf_place(const struct sf_args *s, int64_t m, int64_t row, int64_t g);
 int64_t sf_extra_place(const struct sf_args *s, const struct lc_tensor *extra_sf, int64_t row, int64_t g);
 /* The same tensors with the rows that only their storage has, for arg_no_overlap. */

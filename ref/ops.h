@@ -28,11 +28,21 @@ struct ref_want {
     int64_t two_scale;              /* groups with two legal scales: likewise */
 };
 
-/* Scale factors, SF-0: (col, packed) = (0,0) SF-1, (0,1) SF-2, (1,1) SF-3, (1,0) col-f32; block_m > 0: with SF-4 beside. */
+/* CAST-9, in the order of the axis `dialect` and of the scalar of that name. */
+enum cast_dialect { CAST_USUAL, CAST_DEEPGEMM, CAST_SF_FLOOR, CAST_F32_NAN, CAST_DIALECTS };
+
+/* SF-6: what becomes of bytes of groups >= d_s in a packed word: there are none | owned, 0 | not judged. */
+enum sf_ragged { RAGGED_NO, RAGGED_PACK, RAGGED_FREE, RAGGED_KINDS };
+
+/* Scale factors, SF-0: (col, packed) = (0,0) SF-1, (0,1) SF-2, (1,1) SF-3, (1,0) col-f32; block_m > 0: with SF-4 beside. And
+ * what the codes are. All zero but group and groups: E4M3, the contract's own cast. */
 struct sf_args {
     int64_t group, groups; /* channels per scale, scales per row (d_s) */
     bool round, col, packed;
+    bool e2m1;       /* codes are E2M1, else E4M3 */
     int64_t block_m; /* SF-4 (utccp); 0: none */
+    enum sf_ragged ragged;
+    enum cast_dialect dialect;
 };
 
 enum { CAST_X, CAST_OUT, CAST_SF, CAST_EXTRA_SF, CAST_TENSORS };
@@ -43,7 +53,12 @@ struct cast_args {
 };
 
 enum { RMS_X, RMS_RESIDUAL, RMS_WEIGHT, RMS_OUT, RMS_BF16, RMS_RESIDUAL_OUT, RMS_SF, RMS_EXTRA_SF, RMS_TENSORS };
+
+/* RMS-13, in the order of the axis `dialect` and of the scalar of that name. */
+enum rmsnorm_dialect { RMS_USUAL, RMS_HF, RMS_F32RES, RMS_GEMMA, RMS_F32CAST, RMS_DIALECTS };
+
 struct rmsnorm_args {
+    enum rmsnorm_dialect dialect;
     int64_t batch, m, d;
     const struct lc_tensor *t[RMS_TENSORS]; /* NULL where switched off (RMS-11) */
     bool cast;                              /* out is E4M3 with scales */
@@ -56,6 +71,10 @@ struct rmsnorm_args {
  * rounded to f32, which adds up to 2u. Proved by tests/bounds/rmsnorm.g. */
 #define REF_RMSNORM_K 18.0
 
+/* The same of r * rstd, which dialect hf rounds to BF16 before the weight (RMS-13): one f32 product in place of three. Proved
+ * by tests/bounds/rmsnorm_hf.g. What follows the rounding is w * n: exact where w is BF16, else one f32 product. */
+#define REF_RMSNORM_HF_K 16.0
+
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;
@@ -66,8 +85,8 @@ void ref_cast_row(const union op_args *args, int64_t row, const struct ref_got *
 int ref_rmsnorm_check(const struct lc_call *call, union op_args *out);
 void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 
-/* CAST-1..8 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators.
- * got_q, got_sf: the row's codes as a kernel returned them, or NULL. */
+/* CAST-1..9 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators. sf and
+ * sf_free hold sf_cols(s) entries. got_sf: the row's scales as a kernel returned them, or NULL. */
 void ref_cast_groups(const struct sf_args *s, enum lc_dtype x_fmt, int64_t d, const struct iv *x, const uint32_t *got_sf,
                      struct iv *q, uint8_t *q_free, struct iv *sf, uint8_t *sf_free, struct ref_want *count);
 

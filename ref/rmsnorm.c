@@ -9,7 +9,9 @@
  *   bf16  = RN_bf16(y) with the cast, else RN_bf16(out)     RMS-6, RMS-7
  *   residual_out = r, bitwise                               RMS-2
  *
- * Source     arXiv:1910.07467; docs/contract.md RMS-1..12.
+ * Dialects   RMS-13: hf y = RN_bf16(RN_bf16(r * rstd) * w); f32res r = fl(x + residual) up to residual_out, which is its
+ *            RN_bf16; gemma fl(1 + w) for w; f32cast CAST(y) with y in f32.
+ * Source     arXiv:1910.07467; docs/contract.md RMS-1..13.
  * Shapes     x, residual, out, bf16, residual_out (M, d) or (B, M, d); w (d). M = 0 and B = 0 write nothing (RMS-9).
  * Freedom    the order of the sum, the root's last bit, the order of f32 products: |y - v| <= 18 u |v| + underflow.
  * Edges      a NaN makes its row of out NaN and no other (RMS-9); a row with an Inf in r, or sum r^2 >= 2^127, is not judged,
@@ -45,6 +47,17 @@ static bool may_overflow(double r, double rstd, double w, double scale)
     return max2(r, 1) * max2(rstd, 1) * max2(w, 1) * max2(scale, 1) >= ldexp(1, 127);
 }
 
+static double r_of(const struct rmsnorm_args *a, double sum)
+{
+    return a->dialect == RMS_F32RES ? rn_f32(sum) : rn_bf16(sum);
+}
+
+static double weight(const struct rmsnorm_args *a, int64_t i)
+{
+    const double w = load(a->t[RMS_WEIGHT], i);
+    return a->dialect == RMS_GEMMA ? rn_f32(1 + w) : w; /* where 1 + w is no double, w < 2^-28: far from a midpoint */
+}
+
 struct row {
     double rstd;
     double slack; /* RMS-3's absolute term, relative to s + eps */
@@ -60,7 +73,7 @@ static struct row statistics(const struct rmsnorm_args *a, int64_t row, struct i
     for (int64_t i = 0; i < a->d; i++) {
         double v = load(a->t[RMS_X], x + i);
         if (a->t[RMS_RESIDUAL])
-            v = rn_bf16(v + load(a->t[RMS_RESIDUAL], res + i)); /* RMS-1; the sum in a double rounds as the real one would */
+            v = r_of(a, v + load(a->t[RMS_RESIDUAL], res + i)); /* RMS-1; the sum in a double rounds as the real one would */
         r[i] = iv_pt(v);
         has_inf = has_inf || isinf(v);
         has_nan = has_nan || isnan(v);
@@ -91,6 +104,20 @@ static struct iv y_of(double r, struct row row, double w, double scale)
     return y;
 }
 
+/* RMS-13, hf: an internal rounding of r * rstd, both ends, and the product with w behind it. */
+static struct iv y_of_hf(double r, struct row row, double w)
+{
+    const double n = r * row.rstd;
+    if (isnan(n) || n == 0 || !isfinite(w))
+        return iv_pt(n * w);
+
+    const double relative = ldexp(REF_RMSNORM_HF_K, -24) + row.slack;
+    const struct iv n_bf = iv_round(LC_BF16, iv_widen(iv_pt(n), relative * fabs(n) + ldexp(1, -150)));
+    const struct iv y = iv_scale(n_bf, w);
+    const bool exact = y.lo == rn_f32(y.lo) && y.v == rn_f32(y.v) && y.hi == rn_f32(y.hi); /* always where w is BF16 */
+    return exact ? y : iv_widen(y, ldexp(fmax(fabs(y.lo), fabs(y.hi)), -24) + ldexp(1, -150));
+}
+
 void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want)
 {
     const struct rmsnorm_args *const a = &args->rmsnorm;
@@ -98,13 +125,14 @@ void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_go
     struct iv *const y = want->y;
     const struct row stat = statistics(a, row, y);
     if (a->t[RMS_RESIDUAL_OUT]) {
-        memcpy(want->at[RMS_RESIDUAL_OUT], y, (size_t) a->d * sizeof *y); /* RMS-2 */
+        for (int64_t i = 0; i < a->d; i++)
+            want->at[RMS_RESIDUAL_OUT][i] = iv_round(LC_BF16, y[i]); /* RMS-2; f32res: its RN_bf16, else r is one */
         memset(want->free[RMS_RESIDUAL_OUT], 0, (size_t) a->d);
     }
     uint8_t *const q_free = want->free[RMS_OUT];
     for (int64_t i = 0; i < a->d; i++) {
-        const double r = y[i].v, w = load(a->t[RMS_WEIGHT], i);
-        y[i] = want->given_y ? want->given_y[i] : y_of(r, stat, w, a->out_scale);
+        const double r = y[i].v, w = weight(a, i);
+        y[i] = want->given_y ? want->given_y[i] : a->dialect == RMS_HF ? y_of_hf(r, stat, w) : y_of(r, stat, w, a->out_scale);
         q_free[i] = !stat.judged || may_overflow(fabs(r), stat.rstd, fabs(w), fabs(a->out_scale));
         if (q_free[i])
             y[i] = iv_pt(INFINITY); /* to the cast as to the judge: unspecified (CAST-7, RMS-12) */
@@ -125,9 +153,13 @@ void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_go
         want->ambiguous += !iv_is_pt(iv_round(LC_BF16, y[i]));
         if (bf16)
             want->at[RMS_BF16][i] = y[i];
-        y_bf[i] = iv_round(LC_BF16, pick(LC_BF16, y[i], got->code[RMS_BF16] ? &got->code[RMS_BF16][i] : NULL)); /* RMS-6 */
+        if (a->dialect == RMS_F32CAST)
+            y_bf[i] = iv_round(LC_F32, y[i]); /* RMS-6, f32cast: an f32 that no output shows */
+        else
+            y_bf[i] = iv_round(LC_BF16, pick(LC_BF16, y[i], got->code[RMS_BF16] ? &got->code[RMS_BF16][i] : NULL)); /* RMS-6 */
     }
-    ref_cast_groups(&a->sf, LC_BF16, a->d, y_bf, got->code[RMS_SF], y_bf, q_free, want->at[RMS_SF], want->free[RMS_SF], want);
+    const enum lc_dtype y_fmt = a->dialect == RMS_F32CAST ? LC_F32 : LC_BF16;
+    ref_cast_groups(&a->sf, y_fmt, a->d, y_bf, got->code[RMS_SF], y_bf, q_free, want->at[RMS_SF], want->free[RMS_SF], want);
     if (a->t[RMS_EXTRA_SF]) {
         memcpy(want->at[RMS_EXTRA_SF], want->at[RMS_SF], (size_t) a->sf.groups * sizeof *y);
         memcpy(want->free[RMS_EXTRA_SF], want->free[RMS_SF], (size_t) a->sf.groups);
@@ -177,15 +209,22 @@ int ref_rmsnorm_check(const struct lc_call *call, union op_args *out)
         if (on[i] && !a.t[i] && i != RMS_EXTRA_SF && i != RMS_SF)
             return arg_refuse(call, name[i], "RMS-7", "not given");
     }
+    const int64_t dialect = arg_int(call, "dialect", RMS_USUAL);
+    if (dialect < 0 || dialect >= RMS_DIALECTS)
+        return arg_refuse(call, "dialect", "RMS-13", "%lld: no such dialect", (long long) dialect);
+    a.dialect = (enum rmsnorm_dialect) dialect;
     a.eps = arg_real(call, "eps", 0);
     a.out_scale = arg_real(call, "out_scale", 1);
     if (!(a.eps > 0 && isfinite(a.eps)) || rn_f32(a.eps) != a.eps)
         return arg_refuse(call, "eps", "RMS-12", "%g: must be a positive finite f32", a.eps);
     if (!isfinite(a.out_scale) || rn_f32(a.out_scale) != a.out_scale)
         return arg_refuse(call, "out_scale", "RMS-12", "%g: must be a finite f32", a.out_scale);
+    if (a.dialect == RMS_HF && a.out_scale != 1)
+        return arg_refuse(call, "out_scale", "RMS-13", "%g: dialect hf has none", a.out_scale);
 
     const struct lc_tensor *const x = a.t[RMS_X], *const w = a.t[RMS_WEIGHT];
-    const unsigned only_bf16 = 1u << LC_BF16, out_types = a.cast ? 1u << LC_E4M3 : 1u << LC_BF16 | 1u << LC_F32;
+    const unsigned only_bf16 = 1u << LC_BF16, f32_too = a.dialect == RMS_HF ? 0 : 1u << LC_F32; /* RMS-13: hf's y is BF16 */
+    const unsigned out_types = a.cast ? 1u << LC_E4M3 : only_bf16 | f32_too;
     status = check_rows(call, x, x, only_bf16);
     if (!status)
         status = arg_is_view(call, w, "RMS-8");

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Scale-factor layouts SF-0..SF-4, for x of shape (B, M, d), d_s = ceil(d / G) scales a row.
+/* Scale-factor layouts SF-0..SF-4 and SF-6, for x of shape (B, M, d), d_s = ceil(d / G) scales a row.
  *
  *   SF-1 row-f32     f32 (B, M, d_s), contiguous
  *   SF-2 row-packed  int32 (B, M, d_s/4), byte j of word k = group 4k + j
  *   SF-3 col-packed  int32, storage (B, d_s/4, m_pad), m_pad = ceil(M/4)*4; rows M.. are padding
  *        col-f32     f32, storage (B, d_s, m_pad)
- *   SF-4 utccp       int32, storage (d/128, rows), beside sf; row m at (m / block_m) * align128(block_m) + P(m % block_m) */
+ *   SF-4 utccp       int32, storage (d/128, rows), beside sf; row m at (m / block_m) * align128(block_m) + P(m % block_m)
+ *   SF-6 ragged      packed layouts with any d_s: ceil(d_s/4) words; bytes of groups >= d_s are 0, or free */
 #include <inttypes.h>
 
 #include "args.h"
@@ -21,13 +22,23 @@ static int64_t utccp_row(int64_t i)
     return i / 128 * 128 + i % 32 * 4 + i % 128 / 32;
 }
 
+int64_t sf_words(const struct sf_args *s)
+{
+    return s->packed ? (s->groups + 3) / 4 : s->groups; /* d_s/4, or SF-6's ceil(d_s/4) */
+}
+
+int64_t sf_cols(const struct sf_args *s)
+{
+    return s->packed && s->ragged == RAGGED_PACK ? 4 * sf_words(s) : s->groups;
+}
+
 int64_t sf_place(const struct sf_args *s, int64_t m, int64_t row, int64_t g)
 {
     const int64_t b = row / m, i = row % m, m_pad = align_up(m, 4);
     if (!s->col)
-        return s->packed ? row * s->groups + g : (row * s->groups + g) * 4;    /* SF-2, SF-1 */
-    return s->packed ? ((b * (s->groups / 4) + g / 4) * m_pad + i) * 4 + g % 4 /* SF-3 */
-                     : ((b * s->groups + g) * m_pad + i) * 4;                  /* col-f32 */
+        return s->packed ? row * sf_words(s) * 4 + g : (row * s->groups + g) * 4; /* SF-2, SF-1 */
+    return s->packed ? ((b * sf_words(s) + g / 4) * m_pad + i) * 4 + g % 4        /* SF-3 */
+                     : ((b * s->groups + g) * m_pad + i) * 4;                     /* col-f32 */
 }
 
 int64_t sf_extra_place(const struct sf_args *s, const struct lc_tensor *extra_sf, int64_t row, int64_t g)
@@ -72,7 +83,7 @@ static int sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t
         return status;
     if (sf->rank != x_rank)
         return arg_refuse(call, "sf", clause, "rank %d: x has rank %d", (int) sf->rank, x_rank);
-    const int64_t n = s->packed ? s->groups / 4 : s->groups, m_pad = align_up(m, 4);
+    const int64_t n = sf_words(s), m_pad = align_up(m, 4);
     const int64_t shape[3] = { batch, m, n }, row[3] = { m * n, n, 1 }, col[3] = { n * m_pad, 1, m_pad };
     const int skip = 3 - x_rank;
     for (int i = 0; i < sf->rank; i++)
@@ -95,6 +106,8 @@ static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int6
                           arg_int(call, "extra_sf_layout", 0));
     if (s->block_m < 1 || s->block_m > INT64_C(1) << 40)
         return arg_refuse(call, "extra_sf_block_m", "SF-4", "%" PRId64 ": must be at least 1", s->block_m);
+    if (s->e2m1)
+        return arg_refuse(call, "out", "SF-4", "dtype e2m1: utccp needs the E4M3 cast");
     if (s->group != 32)
         return arg_refuse(call, "group", "SF-4", "%" PRId64 ": utccp needs 32", s->group);
     if (!s->round)
@@ -146,7 +159,13 @@ int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct l
     out->block_m = extra ? arg_int(call, "extra_sf_block_m", 0) : 0;
     if (out->packed && !out->round)
         return arg_refuse(call, "sf_packed", "SF-0", "1: packed scales need round_sf");
-    if (out->packed && out->groups % 4)
+    const int64_t ragged = arg_int(call, "sf_ragged", RAGGED_NO);
+    if (ragged < 0 || ragged >= RAGGED_KINDS)
+        return arg_refuse(call, "sf_ragged", "SF-6", "%" PRId64 ": must be 0, 1 (ragged-pack) or 2 (ragged-free)", ragged);
+    out->ragged = (enum sf_ragged) ragged;
+    if (ragged && !out->packed)
+        return arg_refuse(call, "sf_ragged", "SF-6", "%" PRId64 ": only packed scales have words to fill", ragged);
+    if (out->packed && out->groups % 4 && !ragged)
         return arg_refuse(call, "x", out->col ? "SF-3" : "SF-2",
                           "d = %" PRId64 ", %" PRId64 " groups: packed scales need a multiple of 4", d, out->groups);
     if (!sf)

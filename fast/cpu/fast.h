@@ -67,6 +67,20 @@ static inline uint8_t fast_e4m3(float v)
     return (uint8_t) (sign | (uint32_t) code);
 }
 
+/* FMT-4, |v| <= 6 or more. From 1 up, E2M1 is an f32 cut to one mantissa bit and rebiased; below, its step is 1/2. to_zero:
+ * ties go down and zero has no sign (CAST-9, deepgemm). */
+static inline uint8_t fast_e2m1(float v, bool to_zero)
+{
+    const int32_t bits_6 = 0x40c00000, bits_1 = 0x3f800000, bits_quarter = 0x3e800000, bits_3_quarters = 0x3f400000;
+    const uint32_t bits = fast_bits(v), sign = bits >> 28 & 8;
+    const int32_t mag = (int32_t) (bits & 0x7fffffff), a = mag < bits_6 ? mag : bits_6;
+    const int32_t up = to_zero ? 0 : a >> 22 & 1; /* what a tie gets on top of just under a half */
+    const int32_t normal = ((a + 0x1fffff + up) >> 22) - 2 * 126;
+    const int32_t steps = (a > bits_quarter) + (to_zero ? a > bits_3_quarters : a >= bits_3_quarters);
+    const int32_t code = a < bits_1 ? steps : normal;
+    return (uint8_t) (to_zero && code == 0 ? 0 : sign | (uint32_t) code);
+}
+
 /* ---- chunks ---- */
 static inline void fast_load_bf16(float *restrict to, const unsigned char *restrict from, int n)
 {
@@ -97,10 +111,11 @@ static inline void fast_load(float *to, const unsigned char *row, bool bf16, int
 /* ---- scales ---- */
 
 /* One row's scales: group g lies at at + g / 4 * word + g % 4 * step in every layout (SF-1..SF-3,
- * col-f32), and in SF-4 at extra + g / 4 * extra_word + g % 4. */
+ * col-f32, SF-6), and in SF-4 at extra + g / 4 * extra_word + g % 4. */
 struct fast_sf_row {
     unsigned char *at, *extra; /* extra: NULL when switched off */
     int64_t word, step, extra_word;
+    int64_t groups;
     bool packed; /* a byte, else an f32 */
 };
 
@@ -108,10 +123,10 @@ static inline struct fast_sf_row fast_sf_row(const struct sf_args *s, const stru
                                              int64_t m, int64_t row)
 {
     const int64_t m_pad = (m + 3) / 4 * 4, b = row / m, i = row % m, size = s->packed ? 1 : 4;
+    const int64_t columns = s->packed ? (s->groups + 3) / 4 : s->groups;
     unsigned char *const base = (unsigned char *) sf->data;
-    struct fast_sf_row r = { base + row * s->groups * size, NULL, 4 * size, size, 0, s->packed };
+    struct fast_sf_row r = { base + row * columns * 4, NULL, 4 * size, size, 0, s->groups, s->packed };
     if (s->col) { /* SF-3, col-f32; above SF-1, SF-2 */
-        const int64_t columns = s->packed ? s->groups / 4 : s->groups;
         r.at = base + (b * columns * m_pad + i) * 4;
         r.word = (s->packed ? 4 : 16) * m_pad;
         r.step = s->packed ? 1 : 4 * m_pad;
@@ -130,16 +145,19 @@ struct fast_scale {
     uint8_t byte;
 };
 
-/* CAST-2..5 from the bits of amax. A NaN or an Inf counts as the largest f32; its group is unspecified
+/* CAST-2..5, CAST-9 from the bits of amax. A NaN or an Inf counts as the largest f32; its group is unspecified
  * (CAST-7). */
-static inline struct fast_scale fast_scale_of(int32_t amax_bits, bool round)
+static inline struct fast_scale fast_scale_of(const struct sf_args *s, int32_t amax_bits)
 {
-    const int32_t least = (int32_t) fast_bits(1e-4f), most = 0x7f7fffff;
+    const bool floor_of_sf = s->dialect == CAST_SF_FLOOR, tiny = s->e2m1 && s->dialect != CAST_DEEPGEMM;
+    const int32_t least = floor_of_sf ? 0 : tiny ? 0x01c00000 : (int32_t) fast_bits(1e-4f); /* 6 * 2^-126 */
+    const int32_t most = 0x7f7fffff;
     amax_bits = amax_bits < least ? least : amax_bits > most ? most : amax_bits;
-    const float amax = fast_from_bits((uint32_t) amax_bits), sf = amax / 448.0f;
-    if (!round)
-        return (struct fast_scale) { .sf = sf, .times = 448.0f / amax };
-    const uint32_t e = (fast_bits(sf) + 0x7fffff) >> 23; /* CAST-4: one up if any mantissa bit; 105..247 */
+    const float amax = fast_from_bits((uint32_t) amax_bits), largest = s->e2m1 ? 6.0f : 448.0f;
+    const float quotient = amax / largest, sf = floor_of_sf && quotient < 1e-4f ? 1e-4f : quotient;
+    if (!s->round)
+        return (struct fast_scale) { .sf = sf, .times = s->dialect == CAST_DEEPGEMM ? 1.0f / sf : largest / amax };
+    const uint32_t e = (fast_bits(sf) + 0x7fffff) >> 23; /* CAST-4: one up if any mantissa bit; 1..253 */
     const float times = fast_from_bits((254 - e) << 23);
     return (struct fast_scale) { .sf = fast_from_bits(e << 23), .times = times, .byte = (uint8_t) e };
 }
@@ -153,6 +171,8 @@ static inline void fast_put_scale(const struct fast_sf_row *r, int64_t g, const 
         memcpy(to, &scale->sf, sizeof scale->sf);
     if (r->extra)
         r->extra[g / 4 * r->extra_word + g % 4] = scale->byte;
+    if (r->packed && g + 1 == r->groups && g % 4 != 3)
+        memset(to + 1, 0, (size_t) (3 - g % 4)); /* SF-6: the rest of the last word */
 }
 
 /* ---- CAST on one row ---- */
@@ -167,8 +187,17 @@ static inline int32_t fast_amax(const float *v, int n, int32_t amax)
     return amax;
 }
 
-static inline void fast_quantise(unsigned char *restrict codes, const float *restrict v, int n, float times)
+/* Codes of elements i.. of a row; E2M1 two a byte, the even one low. */
+static inline void fast_quantise(const struct sf_args *s, unsigned char *restrict row, int64_t first, const float *restrict v,
+                                 int n, float times)
 {
+    unsigned char *restrict const codes = row + (s->e2m1 ? first / 2 : first);
+    if (s->e2m1) {
+        const bool to_zero = s->dialect == CAST_DEEPGEMM;
+        for (int i = 0; i < n; i += 2)
+            codes[i / 2] = (unsigned char) (fast_e2m1(v[i] * times, to_zero) | fast_e2m1(v[i + 1] * times, to_zero) << 4);
+        return;
+    }
     for (int i = 0; i < n; i++)
         codes[i] = fast_e4m3(v[i] * times);
 }
@@ -187,12 +216,12 @@ static inline void fast_cast_row(const struct sf_args *s, int64_t d, fast_values
             values(row, c, n, v);
             amax = fast_amax(v, n, amax);
         }
-        const struct fast_scale scale = fast_scale_of(amax, s->round);
+        const struct fast_scale scale = fast_scale_of(s, amax);
         fast_put_scale(sf, 0, &scale);
         for (int64_t c = 0; c < d; c += FAST_CHUNK) {
             const int n = (int) fast_min(FAST_CHUNK, d - c);
             values(row, c, n, v);
-            fast_quantise(codes + c, v, n, scale.times);
+            fast_quantise(s, codes, c, v, n, scale.times);
         }
         return;
     }
@@ -202,9 +231,9 @@ static inline void fast_cast_row(const struct sf_args *s, int64_t d, fast_values
         values(row, c, n, v);
         for (int i = 0; i < n; i += group, g++) {
             const int len = group < n - i ? group : n - i; /* CAST-1: a short last group */
-            const struct fast_scale scale = fast_scale_of(fast_amax(v + i, len, 0), s->round);
+            const struct fast_scale scale = fast_scale_of(s, fast_amax(v + i, len, 0));
             fast_put_scale(sf, g, &scale);
-            fast_quantise(codes + c + i, v + i, len, scale.times);
+            fast_quantise(s, codes, c + i, v + i, len, scale.times);
         }
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* E4M3 cast per group of channels, CAST-1..8 and CAST-10, with its scales in SF-1, SF-2, SF-3 or col-f32, and SF-4 beside.
+/* Cast to E4M3 or E2M1 per group of channels, CAST-1..8 and CAST-10, with its scales in SF-1, SF-2, SF-3 or col-f32, ragged or
+ * not (SF-6), and SF-4 beside.
  *
  * A group's maximum is exact, hence order-free: how elements are spread over threads cannot show in a bit (DET-1, DET-2), and
  * three kernels may share the work by shape. */
@@ -80,9 +81,23 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS, 4) fast_cast_flat(co
         p.sf, [&](int k) { return fast_at_row(row[k], p.m); }, c, d, bits);
 }
 
+/* Codes and scale of one vector a lane, E2M1; as fast_cast_vector. */
+static __device__ __forceinline__ uint32_t fast_cast_vector_e2m1(const struct fast_sf &s, const float v[8], uint32_t *bits)
+{
+    const int lanes = 1 << (s.log2_group - 3);
+    float amax = fast_amax(v);
+#pragma unroll
+    for (int o = 1; o < 16; o <<= 1)
+        if (o < lanes)
+            amax = fmaxf(amax, __shfl_xor_sync(FAST_WARP, amax, o));
+    const struct fast_scale f = fast_scale_e2m1(amax, s.round);
+    *bits = f.bits;
+    return fast_codes_e2m1(v, f.mul);
+}
+
 /* Any address, any d: a warp takes 256 columns of a row at a time, so that ragged rows and groups need no case of their own;
  * vectors where the row happens to be aligned, single elements elsewhere. */
-template <typename X>
+template <typename X, bool E2M1>
 static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_any(const __grid_constant__ struct fast_cast p)
 {
     const int64_t chunks = (p.d + 255) / 256, warps = (int64_t) gridDim.x * (FAST_CAST_THREADS / 32);
@@ -92,14 +107,17 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_any(const 
         float v[8];
         fast_load<false>((const X *) fast_row(p.x, at), c, p.d, v);
         uint32_t bits;
-        fast_store_codes<false>(p.out.data + n * p.d, c, p.d, fast_cast_vector<FAST_ANY_GROUP>(p.sf, v, &bits));
+        if (E2M1)
+            fast_store_e2m1(p.out.data + n * (p.d / 2), c, p.d, fast_cast_vector_e2m1(p.sf, v, &bits));
+        else
+            fast_store_codes<false>(p.out.data + n * p.d, c, p.d, fast_cast_vector<FAST_ANY_GROUP>(p.sf, v, &bits));
         fast_put_scales<FAST_ANY_GROUP, 1>(
             p.sf, [&](int) { return at; }, &c, p.d, &bits);
     }
 }
 
 /* The row as one group of a size that does not divide a warp's columns: a block a row, which it reads twice (from L2 then). */
-template <typename X>
+template <typename X, bool E2M1>
 static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_row(const __grid_constant__ struct fast_cast p)
 {
     __shared__ float part[FAST_CAST_THREADS / 32];
@@ -121,30 +139,36 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_row(const 
 #pragma unroll
         for (int j = 0; j < FAST_CAST_THREADS / 32; j++)
             amax = fmaxf(amax, part[j]);
-        const struct fast_scale f = fast_scale_of(amax, p.sf.round);
+        const struct fast_scale f = E2M1 ? fast_scale_e2m1(amax, p.sf.round) : fast_scale_of(amax, p.sf.round);
         if (threadIdx.x == 0)
-            *(uint32_t *) fast_sf_place(p.sf, at).first = f.bits;
+            fast_put_row_scale(p.sf, at, f.bits);
         for (int64_t c = threadIdx.x * FAST_VECTOR; c < p.d; c += FAST_CAST_THREADS * FAST_VECTOR) {
             fast_load<false>(x, c, p.d, v);
-            fast_store_codes<false>(p.out.data + row * p.d, c, p.d, fast_codes(v, f.mul));
+            if (E2M1)
+                fast_store_e2m1(p.out.data + row * (p.d / 2), c, p.d, fast_codes_e2m1(v, f.mul));
+            else
+                fast_store_codes<false>(p.out.data + row * p.d, c, p.d, fast_codes(v, f.mul));
         }
     }
 }
 
-template <typename X> static int fast_cast_launch(const struct lc_call *call, struct fast_cast p)
+template <typename X> static int fast_cast_launch(const struct lc_call *call, struct fast_cast p, bool e2m1)
 {
     const char *const what = "cast";
     const struct fast_sf &s = p.sf;
     const int64_t vectors = p.rows * (p.d / FAST_VECTOR), blocks = 132 * 16, m = p.m.by;
     if (s.log2_group < 0)
-        return fast_launch(call, what, fast_cast_row<X>, p.rows < blocks ? p.rows : blocks, FAST_CAST_THREADS, p);
+        return fast_launch(call, what, e2m1 ? fast_cast_row<X, true> : fast_cast_row<X, false>, p.rows < blocks ? p.rows : blocks,
+                           FAST_CAST_THREADS, p);
     const int64_t gap = (m == 1 ? p.x.batch : p.x.row) - p.d * (int64_t) sizeof(X);
-    const bool whole = p.d % s.group == 0 && vectors < (int64_t) 1 << 30 && p.d <= INT32_MAX;
+    const bool words = !s.packed || s.groups % 4 == 0; /* SF-6: a word may end within a warp otherwise */
+    const bool whole = !e2m1 && words && p.d % s.group == 0 && vectors < (int64_t) 1 << 30 && p.d <= INT32_MAX;
     const bool aligned = fast_aligned(p.x, 16) && (intptr_t) p.out.data % 8 == 0;
     const bool even = (p.rows == m || m == 1 || p.x.batch == m * p.x.row) && gap == (int32_t) gap; /* one distance between rows */
     if (!whole || !aligned || !even) {
         const int64_t need = (p.rows * ((p.d + 255) / 256) + 7) / 8;
-        return fast_launch(call, what, fast_cast_any<X>, need < 1 << 20 ? need : 1 << 20, FAST_CAST_THREADS, p);
+        return fast_launch(call, what, e2m1 ? fast_cast_any<X, true> : fast_cast_any<X, false>, need < 1 << 20 ? need : 1 << 20,
+                           FAST_CAST_THREADS, p);
     }
     p.vectors = (uint32_t) vectors;
     p.gap = (int32_t) gap;
@@ -167,8 +191,6 @@ static int fast_cast_run(const struct lc_call *call)
     const struct cast_args &a = args.cast;
     if (a.batch == 0 || a.m == 0)
         return LC_OK; /* CAST-10: nothing to write */
-    if (a.t[CAST_OUT]->dtype != LC_E4M3)
-        return fast_fail(call, LC_UNSUPPORTED, "cast", "out is not E4M3");
     if (a.t[CAST_X]->rank > 3)
         return fast_fail(call, LC_UNSUPPORTED, "cast", "x has more than 3 dimensions");
     struct fast_cast p = {};
@@ -182,7 +204,8 @@ static int fast_cast_run(const struct lc_call *call)
     status = fast_use_device(call, "cast");
     if (status != LC_OK)
         return status;
-    return a.t[CAST_X]->dtype == LC_F32 ? fast_cast_launch<float>(call, p) : fast_cast_launch<uint16_t>(call, p);
+    return a.t[CAST_X]->dtype == LC_F32 ? fast_cast_launch<float>(call, p, a.sf.e2m1)
+                                        : fast_cast_launch<uint16_t>(call, p, a.sf.e2m1);
 }
 
 extern const struct lc_kernel fast_cast_kernels[];

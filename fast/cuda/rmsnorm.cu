@@ -204,7 +204,7 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS, 2) fast_rmsnorm_row(c
         }
         const struct fast_scale f = fast_scale_of(fast_row_max(amax, part[1]), p.sf.round);
         if (threadIdx.x == 0 && d > 0)
-            *(uint32_t *) fast_sf_place(p.sf, at).first = f.bits;
+            fast_put_row_scale(p.sf, at, f.bits);
 #pragma unroll
         for (int k = 0; k < V; k++) {
             fast_bf16_unpack(r[k], v);
@@ -268,7 +268,7 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS) fast_rmsnorm_loop(con
         }
         f = fast_scale_of(fast_row_max(amax, part), p.sf.round);
         if (threadIdx.x == 0)
-            *(uint32_t *) fast_sf_place(p.sf, at).first = f.bits;
+            fast_put_row_scale(p.sf, at, f.bits);
     }
     for (int64_t start = 0; start < d; start += FAST_RMS_THREADS * FAST_VECTOR) { /* every lane stays for the shuffles */
         const int64_t c = start + c0;

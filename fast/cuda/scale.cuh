@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The E4M3 cast of a vector a lane: scales (CAST-2..5), codes, and the layouts of scales (SF-1..SF-4). */
+/* The casts of a vector a lane: scales (CAST-2..5), codes, and the layouts of scales (SF-1..SF-4, SF-6). */
 #ifndef FAST_SCALE_CUH
 #define FAST_SCALE_CUH
 
@@ -13,6 +13,35 @@ static __device__ __forceinline__ uint2 fast_codes(const float v[8], float mul)
     for (int j = 0; j < 4; j++)
         q[j] = fast_e4m3_pair(__fmul_rn(v[2 * j], mul), __fmul_rn(v[2 * j + 1], mul));
     return make_uint2(q[0] | q[1] << 16, q[2] | q[3] << 16);
+}
+
+/* FMT-4 in integers: nearest even, saturating, the sign kept. From 1 up an f32 cut to one mantissa bit and rebiased; below, steps
+ * of 1/2 with midpoints 1/4 (to 0) and 3/4 (to 1). */
+static __host__ __device__ inline uint32_t fast_e2m1(uint32_t bits)
+{
+    const uint32_t sign = bits >> 28 & 8u, top = 0x40c00000u; /* 6 */
+    const uint32_t mag = bits & 0x7fffffffu, a = mag < top ? mag : top;
+    const uint32_t steps = (a > 0x3e800000u ? 1u : 0u) + (a >= 0x3f400000u ? 1u : 0u);
+    return sign | (a < 0x3f800000u ? steps : ((a + 0x1fffffu + (a >> 22 & 1u)) >> 22) - 2u * 126u);
+}
+
+/* Eight E2M1 codes of v * mul, the even one of a pair in the low nibble. */
+static __device__ __forceinline__ uint32_t fast_codes_e2m1(const float v[8], float mul)
+{
+    uint32_t q = 0;
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        q |= fast_e2m1(__float_as_uint(__fmul_rn(v[j], mul))) << 4 * j;
+    return q;
+}
+
+/* The pairs of columns c .. c + 7 of a row that are below d, which is even. */
+static __device__ __forceinline__ void fast_store_e2m1(char *row, int64_t c, int64_t d, uint32_t q)
+{
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        if (c + 2 * j < d)
+            row[c / 2 + j] = (char) (q >> 8 * j);
 }
 
 /* CAST-4 as an integer: ceil(log2(amax / 448)) + 127. 448 is 1.75 * 2^8, so the exponent of amax falls by 8, and by one less
@@ -42,6 +71,22 @@ static __device__ __forceinline__ struct fast_scale fast_scale_of(float amax, bo
     return s;
 }
 
+/* The same for E2M1: the clamp is 6 * 2^-126, and 6 is 1.5 * 2^2; byte 1..253. An Inf counts as the largest f32 (CAST-7). */
+static __device__ __forceinline__ struct fast_scale fast_scale_e2m1(float amax, bool round)
+{
+    struct fast_scale s;
+    amax = fminf(fmaxf(amax, __uint_as_float(0x01c00000u)), __uint_as_float(0x7f7fffffu));
+    if (round) {
+        const uint32_t byte = ((__float_as_uint(amax) + 0x3fffffu) >> 23) - 2u;
+        s.bits = byte << 23;
+        s.mul = __uint_as_float((254u - byte) << 23);
+    } else {
+        s.bits = __float_as_uint(__fdiv_rn(amax, 6.0f));
+        s.mul = __fdiv_rn(6.0f, amax);
+    }
+    return s;
+}
+
 /* max |v|; a NaN is passed over (CAST-7 leaves the scale open then). Exact, so its order is free. */
 static __device__ __forceinline__ float fast_amax(const float v[8])
 {
@@ -56,7 +101,7 @@ static __device__ __forceinline__ float fast_amax(const float v[8])
  * UE8M0 bytes where packed. */
 struct fast_sf {
     char *sf, *extra;
-    int64_t units, m_pad, extra_rows, block_pad;
+    int64_t groups, units, m_pad, extra_rows, block_pad;
     struct fast_div block_m;
     int32_t group, log2_group; /* log2_group < 0: the row is one group, of a size that lanes do not divide */
     bool round, packed, col;
@@ -80,6 +125,12 @@ static __device__ __forceinline__ struct fast_place fast_extra_place(const struc
     const uint32_t block = fast_divide(at.i, s.block_m), i = at.i - block * s.block_m.by; /* SF-4 */
     const int64_t unit = (int64_t) block * s.block_pad + (int64_t) ((i & ~127u) + (i & 31u) * 4u + (i >> 5 & 3u));
     return { s.extra + 4 * unit, 4 * s.extra_rows };
+}
+
+/* The one scale of a row that is one group: an f32, or in SF-6 the only byte of a word. */
+static __device__ __forceinline__ void fast_put_row_scale(const struct fast_sf &s, const struct fast_at &at, uint32_t bits)
+{
+    *(uint32_t *) fast_sf_place(s, at).first = s.packed ? bits >> 23 : bits;
 }
 
 /* Codes and scale of one vector a lane. GROUP 32: groups of 32 and round_sf, known at compile time; FAST_ANY_GROUP: 16, 32, 64,
@@ -111,7 +162,7 @@ static __device__ __forceinline__ void fast_put_scales(const struct fast_sf &s, 
         uint32_t word[K];
 #pragma unroll
         for (int k = 0; k < K; k++) {
-            word[k] = (bits[k] >> 23) << ((lane >> (shift - 3) & 3) * 8);
+            word[k] = c[k] < d ? (bits[k] >> 23) << ((lane >> (shift - 3) & 3) * 8) : 0u; /* SF-6: no group, byte 0 */
             word[k] |= __shfl_xor_sync(FAST_WARP, word[k], lanes);
             word[k] |= __shfl_xor_sync(FAST_WARP, word[k], 2 * lanes);
         }
@@ -139,9 +190,12 @@ static __device__ __forceinline__ void fast_put_scales(const struct fast_sf &s, 
         for (int k = 0; k < K; k++) {
             if (c[k] < d) {
                 const struct fast_place p = fast_sf_place(s, at(k));
-                if (s.packed) /* G = 128: the word's four groups lie in two warps */
-                    p.first[(int64_t) (c[k] >> 9) * p.step + (c[k] >> 7 & 3)] = (char) (bits[k] >> 23);
-                else
+                if (s.packed) { /* G = 128: the word's four groups lie in two warps */
+                    char *const word = p.first + (int64_t) (c[k] >> 9) * p.step;
+                    word[c[k] >> 7 & 3] = (char) (bits[k] >> 23);
+                    for (int j = (int) (c[k] >> 7 & 3) + 1; (int64_t) (c[k] >> 7) + 1 == s.groups && j < 4; j++)
+                        word[j] = 0; /* SF-6 */
+                } else
                     *(uint32_t *) (p.first + (int64_t) (c[k] >> shift) * p.step) = bits[k];
             }
         }
@@ -153,7 +207,8 @@ static inline struct fast_sf fast_sf_of(const struct sf_args &a, int64_t m, cons
 {
     struct fast_sf s = {};
     s.sf = sf != nullptr ? (char *) sf->data : nullptr;
-    s.units = a.packed ? a.groups / 4 : a.groups;
+    s.groups = a.groups;
+    s.units = a.packed ? (a.groups + 3) / 4 : a.groups;
     s.m_pad = (m + 3) / 4 * 4;
     s.group = a.group > 128 ? 0 : (int32_t) a.group;
     s.log2_group = s.group == 16 ? 4 : s.group == 32 ? 5 : s.group == 64 ? 6 : s.group == 128 ? 7 : -1;

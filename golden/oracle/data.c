@@ -155,6 +155,16 @@ int find_count(const struct test_case *const c, const char *const name, const in
     return 0;
 }
 
+int find_choice(const struct test_case *const c, const char *const name, const int64_t most, int64_t *const out,
+                struct why *const why)
+{
+    *out = 0;
+    for (size_t i = 0; i < c->about.count; i++)
+        if (strcmp(c->about.item[i].name, name) == 0)
+            return find_count(c, name, 0, most, out, why);
+    return 0;
+}
+
 int find_real(const struct test_case *const c, const char *const name, double *const out, struct why *const why)
 {
     const struct attribute *const a = find_attribute(&c->about, name, KIND_REAL, why);

@@ -13,7 +13,7 @@ enum { STORAGE_MAX = 1 << 28, SIZE_MAX_OF_A_DIMENSION = 1 << 30 };
 static hid_t file_type(const enum type type)
 {
     const hid_t of[TYPE_COUNT] = { H5T_STD_U16LE, H5T_IEEE_F32LE, H5T_STD_U8LE,  H5T_STD_U8LE,
-                                   H5T_STD_I32LE, H5T_STD_I64LE,  H5T_IEEE_F64LE };
+                                   H5T_STD_U8LE,  H5T_STD_I32LE,  H5T_STD_I64LE, H5T_IEEE_F64LE };
     return of[type];
 }
 

@@ -24,13 +24,13 @@ static struct format format_of(const enum type type)
 
 size_t type_size(const enum type type)
 {
-    static const size_t size[TYPE_COUNT] = { 2, 4, 1, 1, 4, 8, 8 };
+    static const size_t size[TYPE_COUNT] = { 2, 4, 1, 1, 1, 4, 8, 8 };
     return size[type];
 }
 
 const char *type_name(const enum type type)
 {
-    static const char *const name[TYPE_COUNT] = { "bf16", "f32", "e4m3", "ue8m0", "i32", "i64", "f64" };
+    static const char *const name[TYPE_COUNT] = { "bf16", "f32", "e4m3", "e2m1", "ue8m0", "i32", "i64", "f64" };
     return name[type];
 }
 
@@ -177,21 +177,33 @@ void num_store(const enum type type, unsigned char *const at, const double v)
         at[i] = (unsigned char) (code % 256);
 }
 
-/* FMT-2: the nearest of the 127 magnitudes 0..448, a tie to the even code, the sign kept, beyond 448
- * saturated. Sums of two neighbours are exact, and so is twice v. */
-unsigned num_e4m3(const double v)
+/* The nearest of the magnitudes 0..most, a tie to the even code, or to the lower one; beyond the largest it is that. Sums of two
+ * neighbours are exact, and so is twice v. */
+static unsigned nearest(const double v, const int exponent_bits, const int mantissa_bits, const unsigned most, const int lower)
 {
-    if (isnan(v))
-        return 0x7f;
-
     const double twice = 2 * fabs(v);
     unsigned code = 0;
 
-    while (code < 126) {
-        const double midpoint_twice = code_value(code, 4, 3) + code_value(code + 1, 4, 3);
-        if (twice < midpoint_twice || (twice == midpoint_twice && code % 2 == 0))
+    while (code < most) {
+        const double midpoint_twice = code_value(code, exponent_bits, mantissa_bits) +
+                                      code_value(code + 1, exponent_bits, mantissa_bits);
+        if (twice < midpoint_twice || (twice == midpoint_twice && (lower || code % 2 == 0)))
             break;
         code++;
     }
-    return code + (signbit(v) ? 0x80 : 0);
+    return code;
+}
+
+/* FMT-2: 127 magnitudes 0..448, the sign kept, beyond 448 saturated. */
+unsigned num_e4m3(const double v)
+{
+    return isnan(v) ? 0x7f : nearest(v, 4, 3, 126, 0) + (signbit(v) ? 0x80 : 0);
+}
+
+/* FMT-4: the 8 magnitudes 0..6, the sign kept. CAST-9, deepgemm: ties toward zero, a zero always +0. */
+unsigned num_e2m1(const double v, const int deepgemm)
+{
+    const unsigned code = nearest(v, 2, 1, 7, deepgemm);
+
+    return code == 0 && deepgemm ? 0 : code + (signbit(v) ? 8 : 0);
 }

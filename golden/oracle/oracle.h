@@ -5,7 +5,7 @@
  * names is one call on the exact real, and codes are found by search. Slow and short on purpose.
  *
  *   - main.c: walks the cases; h5.c: the file format "layercheck-1"; data.c: the same in memory
- *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c: RMS
+ *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H
@@ -24,9 +24,9 @@ int refuse(struct why *why, const char *form, ...) __attribute__((format(printf,
 
 /* ---- num.c: FMT ---- */
 
-enum type { TYPE_BF16, TYPE_F32, TYPE_E4M3, TYPE_UE8M0, TYPE_I32, TYPE_I64, TYPE_F64, TYPE_COUNT };
+enum type { TYPE_BF16, TYPE_F32, TYPE_E4M3, TYPE_E2M1, TYPE_UE8M0, TYPE_I32, TYPE_I64, TYPE_F64, TYPE_COUNT };
 
-size_t type_size(enum type type);      /* bytes of an element */
+size_t type_size(enum type type);      /* bytes of an element; TYPE_E2M1's is a pair of codes */
 const char *type_name(enum type type); /* the attribute `dtype` */
 
 /* Bits of a real that hold every sum of BF16 squares and any sum or product of two f32. */
@@ -50,7 +50,8 @@ void num_quotient(mpfr_ptr out, mpfr_srcptr a, mpfr_srcptr b);
 double num_load(enum type type, const unsigned char *at);
 void num_store(enum type type, unsigned char *at, double v);
 
-unsigned num_e4m3(double v); /* the E4M3 code of v, FMT-2 */
+unsigned num_e4m3(double v);               /* the E4M3 code of v, FMT-2 */
+unsigned num_e2m1(double v, int deepgemm); /* the E2M1 code of a finite v, FMT-4, or as CAST-9 has it */
 
 /* ---- h5.c: the file ---- */
 
@@ -117,6 +118,7 @@ void *need(void *memory); /* memory, or the end of the program with status 3 whe
 /* An attribute of that name and kind, a count within [least, most]; a tensor of that direction. */
 const char *find_text(const struct attributes *about, const char *name, struct why *why);
 int find_count(const struct test_case *c, const char *name, int64_t least, int64_t most, int64_t *out, struct why *why);
+int find_choice(const struct test_case *c, const char *name, int64_t most, int64_t *out, struct why *why); /* absent: 0 */
 int find_real(const struct test_case *c, const char *name, double *out, struct why *why);
 struct tensor *find_tensor(const struct test_case *c, const char *name, int is_out, struct why *why);
 
@@ -137,16 +139,42 @@ int same_view_shape(const struct tensor *t, const struct tensor *x, struct why *
 
 /* ---- cast.c: CAST, SF ---- */
 
+/* The attribute `dialect`: CAST-9 and RMS-13, in their order; absent is 0. */
+enum { DEEPGEMM = 1, SF_FLOOR, F32_NAN, CAST_DIALECTS };
+enum { HF = 1, F32RES, GEMMA, F32CAST, RMS_DIALECTS };
+
 struct cast {
     struct extent e;
     int64_t group, groups, block_m;
-    int round_sf, col, packed;
-    struct tensor *codes, *sf, *extra_sf; /* extra_sf: NULL when it is off */
+    int round_sf, col, packed, e2m1, ragged, dialect; /* ragged: SF-6, 1 pack, 2 free */
+    struct tensor *codes, *sf, *extra_sf;             /* extra_sf: NULL when it is off */
 };
 
 /* Reads the cast's scalars and outputs `out`, `sf`, `extra_sf`, and clears them. */
 int cast_bind(struct cast *cast, const struct test_case *c, const struct tensor *x, struct why *why);
 void cast_row(const struct cast *cast, int64_t b, int64_t m, const double *x); /* d values, exact in f32 */
+
+/* ---- hull.c: RMS-5 ---- */
+
+/* One f32 number and the range that its clause leaves to an implementation. */
+struct freedom {
+    double nominal, least, most;
+};
+
+/* The factors of RMS-5: r, rstd, w, out_scale. A set of them is a mask. */
+enum { FACTORS = 4, FACTOR_SETS = 1 << FACTORS };
+
+/* For every set of factors: the least and the largest magnitude of their product, each product rounded once,
+ * and what underflow may add or take away. */
+struct hull {
+    mpfr_t least[FACTOR_SETS], most[FACTOR_SETS], lost[FACTOR_SETS];
+};
+
+void hull_init(struct hull *h);
+void hull_clear(struct hull *h);
+
+/* The magnitudes of an f32 product of non-zero factors, at most three roundings, in any order: [lo, hi], rounded outward. */
+void hull_of(struct hull *h, double r, struct freedom rstd, double w, double out_scale, double *lo, double *hi);
 
 /* ---- operators ---- */
 

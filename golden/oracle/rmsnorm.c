@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RMS-1..9, RMS-12: the nominal result of every row, and the true hull of what a conforming implementation
+/* RMS-1..9, RMS-12, RMS-13: the nominal result of every row, and the true hull of what a conforming implementation
  * may hold. */
 #include "oracle.h"
 
@@ -7,31 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The factors of RMS-5: r, rstd, w, out_scale. A set of them is a mask. */
-enum { FACTORS = 4, FACTOR_SETS = 1 << FACTORS };
-
-#define HULL_BITS 512
-
-/* For every set of factors: the least and the largest magnitude of their product, each product rounded once,
- * and what underflow may add or take away. */
-struct hull {
-    mpfr_t least[FACTOR_SETS], most[FACTOR_SETS], lost[FACTOR_SETS];
-};
-
 struct rmsnorm {
     struct extent e;
     double eps, out_scale;
-    int cast_on;
+    int cast_on, dialect; /* RMS-13 */
     struct cast cast;
     const struct tensor *x, *residual;
     struct tensor *out, *bf16, *residual_out, *y_v, *y_lo, *y_hi; /* residual, bf16, residual_out: NULL when off */
     double *w, *r, *y;                                            /* d values each */
     struct hull hull;
-};
-
-/* One f32 number and the range that its clause leaves to an implementation. */
-struct freedom {
-    double nominal, least, most;
 };
 
 static double larger(const double a, const double b)
@@ -114,66 +98,6 @@ static double nominal_value(const double r, const double rstd, const double w, c
     return num_mul(TYPE_F64, num_mul(TYPE_F64, num_mul(TYPE_F64, r, rstd), w), out_scale);
 }
 
-/* The product of a set is its last product, of two parts, rounded: the worst over all ways to part it. Losses
- * of the parts grow with the other part; the product loses up to 2^-150 more if it can lie below 2^-126. */
-static void hull_lost(struct hull *const h, const int set)
-{
-    MPFR_DECL_INIT(lost, HULL_BITS);
-    MPFR_DECL_INIT(t, HULL_BITS);
-
-    mpfr_set_zero(h->lost[set], 1);
-    for (int part = (set - 1) & set; part > 0; part = (part - 1) & set) {
-        const int other = set - part;
-
-        mpfr_mul(lost, h->lost[part], h->most[other], MPFR_RNDU);
-        mpfr_add(t, h->most[part], h->lost[part], MPFR_RNDU);
-        mpfr_mul(t, t, h->lost[other], MPFR_RNDU);
-        mpfr_add(lost, lost, t, MPFR_RNDU);
-        mpfr_mul_d(lost, lost, 1.0 + ldexp(1.0, -24), MPFR_RNDU);
-        mpfr_sub(t, h->least[set], lost, MPFR_RNDD);
-        if (mpfr_cmp_d(t, ldexp(1.0, -126)) < 0) {
-            mpfr_set_d(t, ldexp(1.0, -150), MPFR_RNDN);
-            mpfr_add(lost, lost, t, MPFR_RNDU);
-        }
-        mpfr_max(h->lost[set], h->lost[set], lost, MPFR_RNDU);
-    }
-}
-
-/* The magnitudes of an f32 product of non-zero factors, at most three roundings, in any order: [lo, hi],
- * rounded outward. */
-static void hull_of(struct hull *const h, const double r, const struct freedom rstd, const double w, const double out_scale,
-                    double *const lo, double *const hi)
-{
-    const double least[FACTORS] = { r, rstd.least, w, out_scale }, most[FACTORS] = { r, rstd.most, w, out_scale };
-    const double down = 1.0 - ldexp(1.0, -24), up = 1.0 + ldexp(1.0, -24);
-
-    for (int set = 1; set < FACTOR_SETS; set++) {
-        int i = FACTORS - 1;
-        while ((set >> i) == 0)
-            i--;
-        const int rest = set - (1 << i);
-
-        mpfr_set_d(h->least[set], least[i], MPFR_RNDD);
-        mpfr_set_d(h->most[set], most[i], MPFR_RNDU);
-        mpfr_set_zero(h->lost[set], 1);
-        if (rest == 0)
-            continue;
-        mpfr_mul(h->least[set], h->least[set], h->least[rest], MPFR_RNDD);
-        mpfr_mul_d(h->least[set], h->least[set], down, MPFR_RNDD);
-        mpfr_mul(h->most[set], h->most[set], h->most[rest], MPFR_RNDU);
-        mpfr_mul_d(h->most[set], h->most[set], up, MPFR_RNDU);
-        hull_lost(h, set);
-    }
-
-    MPFR_DECL_INIT(t, HULL_BITS);
-    const int all = FACTOR_SETS - 1;
-
-    mpfr_sub(t, h->least[all], h->lost[all], MPFR_RNDD);
-    *lo = larger(mpfr_get_d(t, MPFR_RNDD), 0.0); /* underflow keeps the sign */
-    mpfr_add(t, h->most[all], h->lost[all], MPFR_RNDU);
-    *hi = mpfr_get_d(t, MPFR_RNDU);
-}
-
 /* The hull with its sign. A zero or non-finite v is the same for everybody. */
 static void value_hull(struct rmsnorm *const p, const double v, const double r, const struct freedom rstd, const double w,
                        double *const lo, double *const hi)
@@ -191,6 +115,29 @@ static void value_hull(struct rmsnorm *const p, const double v, const double r, 
 
 /* ---- one row ---- */
 
+/* RMS-13, hf: n = RN_bf16(r*rstd), an f32 product before it; y = n*w, an f32 product again, and exact where that holds it. The
+ * hull of y is made of both ends of n; an exact product has no slack. */
+static double value_hf(const double r, const struct freedom rstd, const double w, double *const lo, double *const hi)
+{
+    const double down = 1.0 - ldexp(1.0, -24), up = 1.0 + ldexp(1.0, -24), quantum = ldexp(1.0, -150);
+    const double n = num_narrow(TYPE_BF16, num_mul(TYPE_F64, r, rstd.nominal)), v = num_mul(TYPE_F64, n, w);
+
+    *lo = *hi = v;
+    if (v == 0 || !isfinite(v))
+        return v;
+    const double least = num_narrow(TYPE_BF16, num_mul(TYPE_F64, fabs(r) * rstd.least, down) - quantum);
+    const double most = num_narrow(TYPE_BF16, num_mul(TYPE_F64, fabs(r) * rstd.most, up) + quantum);
+    double small = fabs(w) * least, large = fabs(w) * most; /* 8 bits by 24: exact */
+
+    if (num_narrow(TYPE_F32, small) != small || num_narrow(TYPE_F32, large) != large) {
+        small = larger(small * down - quantum, 0.0);
+        large = large * up + quantum;
+    }
+    *lo = v < 0 ? -large : small;
+    *hi = v < 0 ? -small : large;
+    return v;
+}
+
 /* RMS-1, RMS-2. */
 static void load_row(const struct rmsnorm *const p, const int64_t b, const int64_t m)
 {
@@ -198,19 +145,19 @@ static void load_row(const struct rmsnorm *const p, const int64_t b, const int64
         p->r[j] = view_load(p->x, b, m, j);
         if (p->residual == NULL)
             continue;
-        p->r[j] = num_add(TYPE_BF16, p->r[j], view_load(p->residual, b, m, j));
-        view_store(p->residual_out, b, m, j, p->r[j]);
+        p->r[j] = num_add(p->dialect == F32RES ? TYPE_F32 : TYPE_BF16, p->r[j], view_load(p->residual, b, m, j)); /* RMS-13 */
+        view_store(p->residual_out, b, m, j, num_narrow(TYPE_BF16, p->r[j]));
     }
 }
 
 /* RMS-5, RMS-6, RMS-7: what is stored for a value, and the value that a cast would read. */
 static void store_value(const struct rmsnorm *const p, const int64_t b, const int64_t m, const int64_t j, const double v)
 {
-    p->y[j] = num_narrow(p->cast_on ? TYPE_BF16 : p->out->type, v);
+    p->y[j] = num_narrow(!p->cast_on ? p->out->type : p->dialect == F32CAST ? TYPE_F32 : TYPE_BF16, v);
     if (!p->cast_on)
         view_store(p->out, b, m, j, p->y[j]);
     if (p->bf16 != NULL)
-        view_store(p->bf16, b, m, j, num_narrow(TYPE_BF16, p->y[j]));
+        view_store(p->bf16, b, m, j, num_narrow(TYPE_BF16, p->cast_on ? v : p->y[j]));
 }
 
 static void store_hull(const struct rmsnorm *const p, const int64_t row, const int64_t j, const double v, const double lo,
@@ -244,9 +191,13 @@ static void normalise_row(struct rmsnorm *const p, const int64_t b, const int64_
     const struct freedom rstd = is_nan ? none : inverse_root(mean_square(sum, p->e.d, p->eps), p->eps);
 
     for (int64_t j = 0; j < p->e.d; j++) {
-        const double v = nominal_value(p->r[j], rstd.nominal, p->w[j], p->out_scale);
-        double lo, hi;
-        value_hull(p, v, p->r[j], rstd, p->w[j], &lo, &hi);
+        double v, lo, hi;
+        if (p->dialect == HF) {
+            v = value_hf(p->r[j], rstd, p->w[j], &lo, &hi);
+        } else {
+            v = nominal_value(p->r[j], rstd.nominal, p->w[j], p->out_scale);
+            value_hull(p, v, p->r[j], rstd, p->w[j], &lo, &hi);
+        }
         store_hull(p, b * p->e.m + m, j, v, lo, hi);
         store_value(p, b, m, j, v);
     }
@@ -302,11 +253,15 @@ static int bind_reals(struct rmsnorm *const p, const struct test_case *const c, 
 
 static int bind(struct rmsnorm *const p, const struct test_case *const c, struct why *const why)
 {
-    int64_t cast, residual, return_bf16;
+    int64_t cast, residual, return_bf16, dialect;
 
     if (bind_reals(p, c, why) != 0 || find_count(c, "cast", 0, 1, &cast, why) != 0 ||
-        find_count(c, "residual", 0, 1, &residual, why) != 0 || find_count(c, "return_bf16", 0, 1, &return_bf16, why) != 0)
+        find_count(c, "residual", 0, 1, &residual, why) != 0 || find_count(c, "return_bf16", 0, 1, &return_bf16, why) != 0 ||
+        find_choice(c, "dialect", RMS_DIALECTS - 1, &dialect, why) != 0)
         return -1;
+    p->dialect = (int) dialect;
+    if (p->dialect == HF && p->out_scale != 1)
+        return refuse(why, "hf has no out_scale (RMS-13)");
     p->cast_on = (int) cast;
     p->x = find_tensor(c, "x", 0, why);
     if (p->x == NULL)
@@ -341,7 +296,7 @@ static int load_weight(const struct rmsnorm *const p, const struct test_case *co
     if (w->rank != 1 || w->shape[0] != p->e.d || (p->e.d > 1 && w->stride[0] != 1))
         return refuse(why, "weight is not a contiguous vector of %lld (RMS-5, RMS-8)", (long long) p->e.d);
     for (int64_t j = 0; j < p->e.d; j++)
-        p->w[j] = view_load(w, 0, 0, j);
+        p->w[j] = p->dialect == GEMMA ? num_add(TYPE_F32, view_load(w, 0, 0, j), 1.0) : view_load(w, 0, 0, j); /* RMS-13 */
     return 0;
 }
 
@@ -376,13 +331,11 @@ int oracle_rmsnorm(struct test_case *const c, struct why *const why)
     p.w = need(calloc(3 * (size_t) p.e.d, sizeof *p.w));
     p.r = p.w + p.e.d;
     p.y = p.r + p.e.d;
-    for (int i = 0; i < FACTOR_SETS; i++)
-        mpfr_inits2(HULL_BITS, p.hull.least[i], p.hull.most[i], p.hull.lost[i], (mpfr_ptr) 0);
+    hull_init(&p.hull);
 
     const int status = run(&p, c, why);
 
-    for (int i = 0; i < FACTOR_SETS; i++)
-        mpfr_clears(p.hull.least[i], p.hull.most[i], p.hull.lost[i], (mpfr_ptr) 0);
+    hull_clear(&p.hull);
     free(p.w);
     return status;
 }

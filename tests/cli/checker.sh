@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # The checker is checked: wrong kernels (tests/mutants) are killed as foretold, right kernels at the edge of their freedom
-# (tests/conforming, V rows) pass all of ci, and the same pushed beyond it (B rows) are flagged by the check they name.
+# (tests/conforming, V rows, and D rows in their dialect) pass, and the same pushed beyond it (B rows) are flagged by the check
+# they name.
 . "$(dirname "$0")/lib.sh"
 
 exits 0 'selftest' selftest --backend mutants
@@ -13,16 +14,30 @@ is 'selftest: killed of the table' "$killed" "$mutants"
 is 'selftest: survivors' "$(grep -c '^SURVIVED' selftest.out)" 0
 
 exits 0 'conforming' run --backend conforming --suite ci --report json:conforming.json
+for dialect in $(sed -n 's/^D(\w*, \w*, "\([^"]*\)",.*/\1/p' "$source/tests/conforming/variants.h" | sort -u); do
+    exits 0 "conforming, dialect $dialect" run --backend conforming --suite smoke --dialect "$dialect" --report "json:conforming-$dialect.json"
+    exits 0 "cpu, dialect $dialect" run --backend cpu --suite smoke --dialect "$dialect"
+    if [ "$dialect" != f32-nan ]; then # no mutant: nothing that is judged tells it apart (EQUIVALENT)
+        exits 0 "selftest, dialect $dialect" selftest --backend mutants --dialect "$dialect"
+    fi
+done
 python3 - "$source/tests/conforming/variants.h" >rows <<'E2'
 import json, re, sys
 text = open(sys.argv[1]).read()
 v = re.findall(r"^V\((\w+), (\w+),", text, re.M)
 b = re.findall(r'^B\((\w+), (\w+), "([^"]+)", "([^"]+)"', text, re.M)
+d = re.findall(r'^D\((\w+), (\w+), "([^"]+)"', text, re.M)
 s = json.load(open("conforming.json"))
 good = {key for key, row in s["rows"].items() if row["cases"] == row.get("pass", 0) > 0}
 for name, op in v:
     key = "conforming/%s %s" % (name, op)
     print("V", key, "passed" if key in good else "did not pass every case", sep="\t")
+for name, op, dialect in d:
+    row = json.load(open("conforming-%s.json" % dialect))["rows"].get("conforming/%s %s" % (name, op), {})
+    print("V", "%s, dialect %s, %s" % (name, dialect, op),
+          "passed" if row.get("cases", 0) == row.get("pass", 0) > 0 else "did not pass every case", sep="\t")
+    if "conforming/%s %s" % (name, op) in good:
+        print("V", "%s, dialect %s, %s" % (name, dialect, op), "was judged in the usual dialect", sep="\t")
 for row in b:
     print("B", *row, sep="\t")
 E2
@@ -54,5 +69,5 @@ exits 0 'conforming, determinism' determinism --backend conforming --report json
 is 'conforming, determinism: kernels' "$(python3 -c '
 import json
 rows = json.load(open("conforming.json"))["rows"]
-print(sum({c["word"] for c in row.values()} == {"same", "n.a."} for row in rows.values()))')" "$(grep -c '^V' rows)"
+print(sum({c["word"] for c in row.values()} == {"same", "n.a."} for row in rows.values()))')" "$(grep -c '^V(' "$source/tests/conforming/variants.h")"
 finish

@@ -14,10 +14,10 @@ same() {
     ok "$folder/*$suffix and op_names of meson.build" diff files names
 }
 same ref .c args iv num sf
-same harness/ops .c '(none)'
+same harness/ops .c cast_bads cast_fills rmsnorm_bads rmsnorm_fills
 same fast/cpu .c plugin
 same fast/cuda .cu plugin device
-same golden/oracle .c main num data h5
+same golden/oracle .c main num data h5 hull
 "$program" list | sed '/^$/,$d' | cut -d ' ' -f 1 | sort >listed
 ok '`layercheck list` and op_names of meson.build' diff listed names
 finish

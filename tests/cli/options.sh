@@ -21,7 +21,7 @@ refused '--frob: no such option' run --frob=3
 refused '--uncovered: no such option' run --uncovered
 refused '-x: no such option' list -x
 refused '-o: no such option' run -o f
-for option in --backend --require-backend --suite -k --case --save --resume --seed -j --timeout --shard --report; do
+for option in --backend --require-backend --suite -k --case --save --resume --seed -j --timeout --shard --report --dialect; do
     refused "$option: a value is missing" run $option
 done
 refused "suite 'nowhere': no such suite" run --suite nowhere
@@ -62,6 +62,10 @@ refused "--timeout ''" run --timeout ''
 refused "--timeout 'nan'" run --timeout nan
 refused "--save 'all'" run --save all
 refused '--resume nowhere.jsonl' run --backend ref --resume nowhere.jsonl
+refused "--dialect 'frob': no operator has it" run --dialect frob
+refused '(CAST-9)' run --case 'cast(M=4,d=128,sf=row,round=0,dialect=sf-floor)'
+refused '(RMS-13)' run --case 'rmsnorm(M=4,d=128,out=f32,dialect=hf)'
+refused '(SF-6)' run --case 'cast(M=4,d=128,sf=row,ragged=pack)'
 refused "'RMS-99': no such clause" spec RMS-99
 mkdir -p empty && cd empty || exit 1
 refused '--lf: no last run' run --backend ref --lf
@@ -89,6 +93,8 @@ exits 5 'an empty filter, dry' run --backend ref -k 'no such text' --dry-run
 exits 5 'an empty list' list --suite ci -k 'no such text'
 exits 5 'all unsupported' run --backend "plugin:$build/hostile_supports_nothing.so" --case "$a_case"
 exits 5 'no kernel for this operator' run rmsnorm --backend "plugin:$build/hostile_fails.so"
+exits 5 'no kernel of this dialect' run cast --backend "plugin:$build/hostile_fails.so" --dialect deepgemm
+exits 5 'an operator without this dialect' run cast --backend ref --dialect hf
 
 # ---- choosing cases ----
 "$program" list --suite smoke | sort >smoke

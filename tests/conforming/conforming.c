@@ -9,10 +9,12 @@
         static const struct plain_knobs knobs = { __VA_ARGS__ };                                                                 \
         return plain_##op(call, &knobs, MUT_none);                                                                               \
     }
+#define D(id, op, dialect, text, ...) V(id, op, text, __VA_ARGS__)
 #include "variants.h"
 
 static const struct lc_kernel kernels[] = {
 #define V(id, op, ...) { #op, #id, NULL, 0, 0, run_##op##_##id, NULL },
+#define D(id, op, dialect, ...) { #op, #id, dialect, 0, 0, run_##op##_##id, NULL },
 #include "variants.h"
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };

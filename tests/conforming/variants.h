@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V or B defined; both
+/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V, D or B defined; all
  * are undefined again at the end.
  *
  *   V(id, op, text, knobs...)                plugin "conforming": every case must pass
+ *   D(id, op, dialect, text, knobs...)       the same, judged in that dialect
  *   B(id, op, cases, check, text, knobs...)  plugin "beyond": must be flagged on these cases, by this check;
  *                                            "determinism:P": no case finds it, perturbation P does (DET-2)
  *
@@ -14,6 +15,9 @@
  * own and rstd six (24u). */
 #ifndef V
 #define V(...)
+#endif
+#ifndef D
+#define D(...)
 #endif
 #ifndef B
 #define B(...)
@@ -72,6 +76,24 @@ V(sf_log2f, rmsnorm, "CAST-4: ceilf(log2f(sf)), the cast is fed BF16 (RMS-6)", .
 V(sf_times, rmsnorm, "CAST-3: amax * fl(1/448) under round_sf", .sf_times = true)
 V(nan_group_free, rmsnorm, "CAST-7: all that is unspecified is all ones", .nan = 2)
 
+D(deepgemm, cast, "deepgemm", "CAST-9", .order = 0)
+D(deepgemm_free, cast, "deepgemm", "CAST-7, SF-3, SF-6: all that is free is written", .nan = 2, .pad = 1)
+D(sf_floor, cast, "sf-floor", "CAST-9", .order = 0)
+D(sf_floor_free, cast, "sf-floor", "CAST-7, SF-3, SF-6: all that is free is written", .nan = 2, .pad = 1)
+D(f32_nan, cast, "f32-nan", "FMT-2", .nan = 1)
+D(hf, rmsnorm, "hf", "RMS-13", .order = 0)
+D(hf_low, rmsnorm, "hf", "RMS-3, RMS-4 at their lower end", RMS_LOW)
+D(hf_high, rmsnorm, "hf", "RMS-3, RMS-4 at their upper end", RMS_HIGH)
+D(f32res, rmsnorm, "f32res", "RMS-13", .order = 0)
+D(f32res_low, rmsnorm, "f32res", "all three freedoms", RMS_LOW, .order = 4)
+D(f32res_high, rmsnorm, "f32res", "all three freedoms", RMS_HIGH, .order = 12)
+D(gemma, rmsnorm, "gemma", "RMS-13", .order = 0)
+D(gemma_low, rmsnorm, "gemma", "all three freedoms", RMS_LOW, .order = 5)
+D(gemma_high, rmsnorm, "gemma", "all three freedoms", RMS_HIGH, .order = 14)
+D(f32cast, rmsnorm, "f32cast", "RMS-6", .order = 0)
+D(f32cast_low, rmsnorm, "f32cast", "all three freedoms", RMS_LOW, .order = 4)
+D(f32cast_high, rmsnorm, "f32cast", "all three freedoms", RMS_HIGH, .order = 12)
+
 B(low_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out",
   "RMS-3, RMS-4 at twice: 24u", .s_end = 2, .rstd_end = -2)
 B(high_twice, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill={normal,positive,tiny,outlier})", "value:out",
@@ -104,4 +126,5 @@ B(sf_log2f_f32, cast, "cast(M=64,d=512,x=f32,fill=pow2-edges)", "value:sf", "CAS
 #undef RMS_LOW
 #undef RMS_HIGH
 #undef V
+#undef D
 #undef B

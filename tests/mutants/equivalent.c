@@ -75,6 +75,17 @@ static long cast_no_saturation(void)
     return wrong;
 }
 
+/* What no finite element does by cast_no_saturation, whose second half is 464. A scaled value past it needs the same loop. */
+static long cast_f32_nan(void)
+{
+    long wrong = 0;
+    for (uint32_t b = FLOOR; b <= FINITE; b += 4099) {
+        const float a = float_of(b);
+        wrong += a * plain_pow2(-plain_ceil_exp(a / 448.0f, MUT_none)) > 464.0f || a * (448.0f / a) > 464.0f;
+    }
+    return wrong;
+}
+
 /* Every 65537th F32 x with |x| < 2^-126 * 2^e, e = the smallest and largest exponent: code 0 of x's sign,
  * rounded or not. Between 0 and 2^-10 the code is 0, and 2^-126 is below it; e is -22..120. */
 static long cast_product_subnormal(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin "mutants-cuda": the MC rows of table.h, and "none", which is right. One block of 256 threads a
- * row, one group of the cast a thread; nothing here is fast. d <= 8192, x BF16, no SF-4: else LC_UNSUPPORTED.
+ * row, one group of the cast a thread; nothing here is fast. d <= 8192, x BF16, E4M3, no SF-4, no
+ * SF-6, no dialect: else LC_UNSUPPORTED.
  */
 #include <cuda_runtime.h>
 #include <math.h>
@@ -315,7 +316,7 @@ int run_cast(const struct lc_call *call, mutant mut)
     if (status != LC_OK)
         return status;
     const struct cast_args &a = args.cast;
-    if (a.t[CAST_X]->dtype != LC_BF16 || a.sf.block_m > 0)
+    if (a.t[CAST_X]->dtype != LC_BF16 || a.sf.block_m > 0 || a.sf.e2m1 || a.sf.ragged || a.sf.dialect)
         return LC_UNSUPPORTED;
     struct job j = {};
     j.x = view_of(a.t[CAST_X]);
@@ -335,7 +336,7 @@ int run_rmsnorm(const struct lc_call *call, mutant mut)
     if (status != LC_OK)
         return status;
     const struct rmsnorm_args &a = args.rmsnorm;
-    if (a.cast && a.sf.block_m > 0)
+    if (a.dialect || (a.cast && (a.sf.block_m > 0 || a.sf.ragged)))
         return LC_UNSUPPORTED;
     struct job j = {};
     j.x = view_of(a.t[RMS_X]);

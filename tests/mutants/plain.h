@@ -44,11 +44,12 @@ enum plain_rounding { PLAIN_RN, PLAIN_TRUNCATE, PLAIN_AWAY };
 uint32_t plain_bits(float v);
 float plain_float(uint32_t bits);
 float plain_from_bf16(uint16_t code);
-uint16_t plain_bf16(float v, enum plain_rounding how); /* FMT-1 */
-float plain_round(float v, int significant);           /* RN to so many significant bits, 2..24 */
-uint8_t plain_e4m3(float v, enum mutant mut);          /* FMT-2 */
-int plain_ceil_exp(float sf, enum mutant mut);         /* CAST-4 */
-float plain_pow2(int e);                               /* 2^e, -126..127; 0 below, Inf above */
+uint16_t plain_bf16(float v, enum plain_rounding how);       /* FMT-1 */
+float plain_round(float v, int significant);                 /* RN to so many significant bits, 2..24 */
+uint8_t plain_e4m3(float v, enum mutant mut);                /* FMT-2 */
+uint8_t plain_e2m1(float v, bool deepgemm, enum mutant mut); /* FMT-4, CAST-9: a nibble */
+int plain_ceil_exp(float sf, enum mutant mut);               /* CAST-4 */
+float plain_pow2(int e);                                     /* 2^e, -126..127; 0 below, Inf above */
 
 /* ---- operands ---- */
 /* Offset of a row, in elements. */
@@ -60,7 +61,7 @@ bool plain_one_of(enum mutant mut, const enum mutant *list, int n);
 /* Refusal (ERR-1). status and call->msg as ref/ left them; returns what the kernel answers. */
 int plain_refuse(const struct lc_call *call, int status, enum mutant mut);
 
-/* ---- one row of a cast: CAST-1..8, SF-0..4 (plain_cast.c) ---- */
+/* ---- one row of a cast: CAST-1..9, SF-0..4, SF-6 (plain_cast.c) ---- */
 struct plain_row {
     const struct sf_args *s;
     const struct plain_knobs *k;

@@ -89,6 +89,32 @@ uint8_t plain_e4m3(float v, enum mutant mut)
     return (uint8_t) (sign | (code > 0x7e ? 0x7e : code));
 }
 
+/* FMT-4: the codes are counted up to v; half of the gap to the next one decides. */
+uint8_t plain_e2m1(float v, bool deepgemm, enum mutant mut)
+{
+    static const float value[8] = { 0, 0.5f, 1, 1.5f, 2, 3, 4, 6 };
+    const float a = fabsf(v);
+    const uint8_t sign = plain_bits(v) >> 31 ? 8 : 0;
+    uint8_t code = 0;
+    bool to_zero = deepgemm;
+    if (mut == MUT_fp4_ties_zero || mut == MUT_dg_ties_even)
+        to_zero = !deepgemm;
+    for (; code < 7; code++) {
+        const float midpoint = (value[code] + value[code + 1]) / 2; /* exact */
+        bool next = a > midpoint || (a == midpoint && code % 2 == 1 && !to_zero);
+        if (mut == MUT_fp4_ties_away)
+            next = a >= midpoint;
+        if (mut == MUT_fp4_code_truncate)
+            next = a >= value[code + 1];
+        if (!next)
+            break;
+    }
+    bool unsigned_zero = deepgemm;
+    if (mut == MUT_fp4_zero_unsigned || mut == MUT_dg_zero_signed)
+        unsigned_zero = !deepgemm;
+    return code == 0 && unsigned_zero ? 0 : sign | code;
+}
+
 /* CAST-4: the exact ceil(log2(sf)) of a normal f32. */
 int plain_ceil_exp(float sf, enum mutant mut)
 {
@@ -161,6 +187,12 @@ int plain_refuse(const struct lc_call *call, int status, enum mutant mut)
     if (mut == MUT_cast_accepts_layout && cites(call, "SF-0"))
         return LC_OK;
     if (mut == MUT_cast_accepts_ragged_word && (cites(call, "SF-2") || cites(call, "SF-3")))
+        return LC_OK;
+    if (mut == MUT_ragged_accepts_f32 && cites(call, "SF-6"))
+        return LC_OK;
+    if (mut == MUT_fp4_accepts_odd && out && out->dtype == LC_E2M1X2 && cites(call, "CAST-10"))
+        return LC_OK;
+    if (mut == MUT_fp4_accepts_utccp && out && out->dtype == LC_E2M1X2 && cites(call, "SF-4"))
         return LC_OK;
     if (mut == MUT_cast_accepts_few_rows && cites(call, "SF-4"))
         return LC_OK;

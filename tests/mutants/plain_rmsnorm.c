@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* RMS-1..9, 11, 12: the operator `rmsnorm`, with the cast of plain_cast.c behind it (RMS-6). */
+/* RMS-1..9, 11..13: the operator `rmsnorm`, with the cast of plain_cast.c behind it (RMS-6). */
 #include "plain.h"
 
 #include <float.h>
@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 struct row {
+    enum rmsnorm_dialect dialect; /* RMS-13 */
     const struct rmsnorm_args *a;
     const struct plain_knobs *k;
     enum mutant mut;
@@ -32,7 +33,7 @@ static float r_at(const struct row *w, int64_t i)
     if (!w->res || mut == MUT_rms_residual_ignored || mut == MUT_rms_residual_after)
         return x_at(w, i);
     const float sum = x_at(w, i) + plain_from_bf16(w->res[i]);
-    if (mut == MUT_rms_residual_f32)
+    if (mut == MUT_rms_residual_f32 || w->dialect == RMS_F32RES)
         return sum; /* R02: dialect f32res */
     if (mut == MUT_rms_residual_zero_sign && sum == 0)
         return 0;
@@ -196,8 +197,10 @@ static float w_at(const struct row *w, int64_t i)
     const float v = t->dtype == LC_F32 ? ((const float *) t->data)[i] : plain_from_bf16(((const uint16_t *) t->data)[i]);
     if (w->mut == MUT_rms_weight_bf16)
         return plain_round(v, 8);
-    if (w->mut == MUT_rms_weight_plus_one)
-        return 1 + v; /* R06: dialect gemma */
+    if (w->mut == MUT_gemma_bf16)
+        return plain_round(1 + v, 8); /* R06 */
+    if (w->mut == MUT_rms_weight_plus_one || w->dialect == RMS_GEMMA)
+        return 1 + v;
     return v;
 }
 
@@ -219,8 +222,12 @@ static float y_f32(const struct row *w, int64_t i)
         f[3] = 1;
     if (mut == MUT_rms_scale_absolute)
         f[3] = fabsf(f[3]);
-    if (mut == MUT_rms_bf16_before_weight)
-        f[0] = plain_round(f[0] * f[1], 8), f[1] = 1; /* R04: dialect hf */
+    if (mut == MUT_hf_weight_first)
+        return plain_round(f[0] * f[2], 8) * f[1];
+    if (mut == MUT_hf_truncates)
+        return plain_from_bf16(plain_bf16(f[0] * f[1], PLAIN_TRUNCATE)) * f[2];
+    if (mut == MUT_rms_bf16_before_weight || w->dialect == RMS_HF)
+        f[0] = plain_round(f[0] * f[1], 8), f[1] = 1; /* R04 */
     const float ab = f[o.a] * f[o.b], y = o.pairs ? ab * (f[o.c] * f[o.d]) : ab * f[o.c] * f[o.d];
     if (mut == MUT_rms_zero_unsigned && y == 0)
         return 0;
@@ -239,13 +246,14 @@ static uint16_t y_bf16(const struct row *w, int64_t i)
         y = plain_round(y, 17);
     if (mut == MUT_rms_out_flush && fabsf(y) < FLT_MIN)
         y = copysignf(0, y);
-    return plain_bf16(y, truncate ? PLAIN_TRUNCATE : PLAIN_RN);
+    return plain_bf16(y, truncate ? PLAIN_TRUNCATE : mut == MUT_hf_ties_away ? PLAIN_AWAY : PLAIN_RN);
 }
 
 static float cast_at(const void *from, int64_t i)
 {
     const struct row *const w = from;
-    return w->mut == MUT_rms_cast_from_f32 ? y_f32(w, i) : plain_from_bf16(y_bf16(w, i)); /* RMS-6 */
+    const bool f32 = w->mut == MUT_rms_cast_from_f32 || w->dialect == RMS_F32CAST;
+    return f32 ? y_f32(w, i) : plain_from_bf16(y_bf16(w, i)); /* RMS-6 */
 }
 
 static void store(const struct row *w, const struct lc_tensor *t, int64_t at, int64_t i)
@@ -303,7 +311,7 @@ int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum 
     struct rmsnorm_args *const a = &args.rmsnorm;
     const struct lc_tensor *const x = a->t[RMS_X];
     const int64_t d = a->d, rows = a->batch * a->m;
-    struct row w = { .a = a, .k = k, .mut = mut };
+    struct row w = { .dialect = a->dialect, .a = a, .k = k, .mut = mut };
     struct plain_row r = { .s = &a->sf,
                            .k = k,
                            .mut = mut,
@@ -313,9 +321,11 @@ int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum 
                            .at = cast_at,
                            .from = &w,
                            .post = mut == MUT_rms_scale_after_cast ? (float) a->out_scale : 1,
-                           .bf16 = true,
+                           .bf16 = a->dialect != RMS_F32CAST,
                            .sf = a->t[RMS_SF],
                            .extra_sf = a->t[RMS_EXTRA_SF] };
+    if (mut == MUT_rms_dialect_ignored || mut == MUT_f32res_rounded || mut == MUT_f32cast_rounded)
+        w.dialect = RMS_USUAL;
     if (mut == MUT_rms_no_rows && rows == 0)
         abort(); /* R26: a launch of no blocks */
     if (mut == MUT_rms_vector_store && (uintptr_t) a->t[RMS_OUT]->data % 16)
@@ -360,7 +370,7 @@ int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum 
         }
         uint16_t *const stored = bf16_row(res_out, a->m, row, mut);
         for (int64_t i = 0; stored && mut != MUT_rms_residual_out_unwritten && i < d; i++) {
-            stored[i] = plain_bf16(r_at(&w, i), PLAIN_RN); /* RMS-2 */
+            stored[i] = plain_bf16(r_at(&w, i), mut == MUT_f32res_stores_cut ? PLAIN_TRUNCATE : PLAIN_RN); /* RMS-2 */
             if (mut == MUT_rms_residual_out_normed)
                 stored[i] = y_bf16(&w, i);
             if (mut == MUT_rms_residual_out_is_x)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where a scale goes (SF-0..SF-4), and the padding rows of the column-major layouts. */
+/* Where a scale goes (SF-0..SF-4, SF-6), and the padding rows of the column-major layouts. */
 #include "plain.h"
 
 #include <string.h>
@@ -21,7 +21,9 @@ static int64_t place(const struct plain_row *r, int64_t b, int64_t i, int64_t g)
     const enum mutant mut = r->mut;
     const int64_t groups = r->s->groups;
     const int64_t m = r->m;
-    int64_t m_pad = align(m, 4);
+    int64_t m_pad = align(m, 4), words = (groups + 3) / 4;
+    if (mut == MUT_ragged_words_down && words > 1)
+        words = groups / 4;
     if (plain_one_of(mut, swaps_rows, COUNT(swaps_rows)) && (i ^ 1) < m)
         i ^= 1;
     if (plain_one_of(mut, swaps_groups, COUNT(swaps_groups)) && (g ^ 1) < groups)
@@ -39,10 +41,11 @@ static int64_t place(const struct plain_row *r, int64_t b, int64_t i, int64_t g)
     if (mut == MUT_sf3_batch_flat)
         i += b * m, b = 0; /* rows of all batches in one column */
     if (!r->s->col)
-        return r->s->packed ? (b * m + i) * groups + g : ((b * m + i) * groups + g) * 4;
+        return r->s->packed ? (b * m + i) * (mut == MUT_ragged_row_pitch ? groups : words * 4) + g
+                            : ((b * m + i) * groups + g) * 4;
     if (!r->s->packed)
         return ((b * groups + g) * m_pad + i) * 4;
-    return ((b * (groups / 4) + g / 4) * m_pad + i) * 4 + g % 4;
+    return ((b * words + g / 4) * m_pad + i) * 4 + g % 4;
 }
 
 /* SF-4: word g/4 of row i, byte g%4. */
@@ -77,6 +80,25 @@ static uint8_t smear(uint8_t *at, int j, uint8_t byte)
     return byte;
 }
 
+/* SF-6: bytes behind the last group's in its word; ragged-free leaves them to us. */
+static void fill_word(const struct plain_row *r, int64_t g, uint8_t *at)
+{
+    const enum mutant mut = r->mut;
+    uint8_t rest = 0;
+    if (mut == MUT_ragged_stray_255 || mut == MUT_rms_ragged_stray_255)
+        rest = 255; /* a NaN scale */
+    if (mut == MUT_ragged_clamp)
+        rest = 105; /* the scale of nothing (CAST-6) */
+    if (mut == MUT_ragged_word_half || mut == MUT_rms_ragged_word_half)
+        return; /* Q09 */
+    if (r->s->ragged == RAGGED_FREE && r->k->pad == 0)
+        return;
+    if (r->s->ragged == RAGGED_FREE)
+        rest = 0xa5;
+    for (int64_t i = g % 4 + 1; i < 4; i++)
+        at[i - g % 4] = rest;
+}
+
 void plain_sf_store(const struct plain_row *r, int64_t g, float sf, int e)
 {
     const enum mutant mut = r->mut;
@@ -93,7 +115,9 @@ void plain_sf_store(const struct plain_row *r, int64_t g, float sf, int e)
         byte = smear(at, (int) (g % 4), byte);
     if (r->s->packed)
         *at = byte;
-    else
+    if (r->s->packed && r->s->ragged && g == r->s->groups - 1)
+        fill_word(r, g, at);
+    if (!r->s->packed)
         memcpy(at, &sf, sizeof sf);
     if (r->s->block_m > 0 && r->extra_sf && mut != MUT_sf4_unwritten)
         ((uint8_t *) r->extra_sf->data)[place_extra(r, i, g)] = byte;
@@ -113,7 +137,7 @@ float plain_sf_load(const struct plain_row *r, int64_t g)
 void plain_sf_done(const struct plain_row *r)
 {
     const enum mutant mut = r->mut;
-    const int64_t words = r->s->packed ? r->s->groups / 4 : r->s->groups, m_pad = align(r->m, 4), rows = r->batch * r->m;
+    const int64_t words = r->s->packed ? (r->s->groups + 3) / 4 : r->s->groups, m_pad = align(r->m, 4), rows = r->batch * r->m;
     uint8_t *const sf = (uint8_t *) r->sf->data;
     if (rows == 0)
         return;
@@ -127,7 +151,7 @@ void plain_sf_done(const struct plain_row *r)
     if (mut == MUT_sf1_row_spills)
         memset(sf + rows * r->s->groups * 4, 0, 4);
     if (mut == MUT_sf2_row_spills)
-        memset(sf + rows * r->s->groups, 0, 4);
+        memset(sf + rows * words * 4, 0, 4);
     if (mut == MUT_sf3_before_base)
         memset(sf - 4, 0, 4);
     if (r->s->block_m > 0 && r->extra_sf && mut == MUT_sf4_fills_rest) {

@@ -326,6 +326,8 @@ M(cast_accepts_few_rows, cast, "SF-4", "clause", "cast(bad=*)", "refusal", "an e
 M(cast_refuses_vaguely, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "the message names no argument and no clause")
 M(cast_writes_then_refuses, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "a byte of out is written before the check")
 
+#include "table_dialects.h"
+
 /* ---- on a CUDA device ---- */
 MC(cu_rms_tail_unwritten, rmsnorm, "DET-3", "clause", "rmsnorm(M=17,d=100,fill=normal)", "poison",
    "the last d % 8 elements are not written")
@@ -359,8 +361,8 @@ NOT_A_MUTANT(R01, "it is the contract: RMS-1 rounds x + residual before anything
 NOT_A_MUTANT(R09, "sum r^2 >= 2^127 is outside RMS-12's domain: reported, not judged")
 NOT_A_MUTANT(Q08, "SF-3 leaves the value of padding rows free; writing outside them is sf3_pad_spills and "
                   "colf_pad_spills")
-NOT_A_MUTANT(Q19, "the E4M3 cast makes bytes 105..247 only, and a group with an Inf is unspecified (CAST-7); it "
-                  "awaits E2M1, SF-5")
+NOT_A_MUTANT(Q19, "the casts make bytes 105..247 (E4M3) and 1..253 (E2M1) only, and a group with an Inf is unspecified "
+                  "(CAST-7); it awaits SF-5")
 
 EQUIVALENT(cast_sf_times_rounded_with_round_sf,
            "amax * fl(1/448) has the byte of fl(amax/448) for every f32 amax at or above the floor (all "
@@ -374,6 +376,7 @@ EQUIVALENT(rms_out_saturates, "BF16 overflows at 2^128, but where some order of 
 EQUIVALENT(cast_no_saturation, "amax * 2^-e <= 448 and fl(amax * fl(448/amax)) < 464, so no finite element saturates")
 EQUIVALENT(cast_product_subnormal, "x * 2^-e in f32 differs from the real product below 2^-126 only, where the code is a zero of "
                                    "the same sign either way")
+EQUIVALENT(cast_f32_nan, "dialect f32-nan: what is scaled stays below 464, and an Inf's group is unspecified (CAST-7)")
 EQUIVALENT(cast_ftz, "an f32 subnormal x is below the floor's amax, and its code is a zero of the same sign: e >= -22")
 
 /* On the row's own cases with fill=normal, less than 0.1 % of what the kernel writes is flagged; selftest measures it. */
