@@ -46,6 +46,10 @@ try hostile bash tests/cli/hostile_cuda.sh "$program" . "$plugins"
 try rope_graph "$(dirname "$program")/rope_graph" # ROT-5: captured once, replayed
 try bench "$program" bench --backend cuda --report "json:$to/bench.json"
 
+try determinism "$program" determinism --require-backend cuda --report "json:$to/determinism.json" \
+    --report "text:$to/determinism-matrix.txt" --report "jsonl:$to/determinism.jsonl"
+try baseline "$program" baseline save --backend cuda --suite ci --bits -o "$to/baseline.json"
+
 # The kernels run in worker processes: --target-processes all. A finding makes the worker end with code 86, which is a crash.
 for tool in memcheck racecheck; do
     try $tool compute-sanitizer --tool $tool --target-processes all --error-exitcode 86 \

@@ -140,6 +140,8 @@ static int open_device(struct backend *b, char *why, size_t size)
     const struct lc_device *(*entry)(void);
     *(void **) &entry = dlsym(b->device_library, "lc_device_v1");
     const struct lc_device *const d = entry ? entry() : NULL;
+    if (d && d->abi != LC_DEVICE_ABI)
+        return fail(why, size, "backend %s: %s is of another build (LC_DEVICE_ABI)", b->name, path);
     if (!d || d->count() < 1)
         return fail(why, size, "backend %s: no CUDA device: %s", b->name, d ? d->last_error() : "lc_device_cuda.so is not ours");
     if (d->open(0, name, sizeof name) || !(b->stream = d->stream_create()))
@@ -197,6 +199,19 @@ static int workspace_kept(const uint8_t *space, size_t n, uint8_t poison, int st
     return status;
 }
 
+int backend_call(struct backend *b, const struct lc_kernel *k, const struct op *op, struct lc_call *call)
+{
+    fesetenv(&b->env);
+    const int status = tidy(b->own_reference ? ref_run(op, call) : k->run(call), call->msg, call->msg_size);
+    fesetenv(FE_DFL_ENV);
+    return status;
+}
+
+void *backend_symbol(const struct backend *b, const char *name)
+{
+    return b->library ? dlsym(b->library, name) : NULL;
+}
+
 static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, char *msg, size_t size)
 {
     struct lc_tensor tensors[MAX_TENSORS];
@@ -212,15 +227,13 @@ static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call
     call_bind(c, arena, tensors, &call);
     call.msg = msg;
     call.msg_size = size;
-    fesetenv(&b->env);
     if (k->workspace && (call.workspace_size = k->workspace(&call)) > 0) {
         if (posix_memalign(&space, 256, call.workspace_size + 2 * WORKSPACE_GUARD))
             return fail(msg, size, "%s%s", "out of memory: the workspace", "");
         memset(space, c->image[0], call.workspace_size + 2 * WORKSPACE_GUARD);
         call.workspace = (uint8_t *) space + WORKSPACE_GUARD;
     }
-    int status = tidy(b->own_reference ? ref_run(c->op, &call) : k->run(&call), msg, size);
-    fesetenv(FE_DFL_ENV);
+    int status = backend_call(b, k, c->op, &call);
     if (space)
         status = workspace_kept(space, call.workspace_size, c->image[0], status, msg, size);
     memcpy(after, arena, c->arena_size);
@@ -260,9 +273,7 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
             return fail(msg, size, "device memory: %s%s", d->last_error(), "");
         call.workspace = space + WORKSPACE_GUARD;
     }
-    fesetenv(&b->env);
-    int status = tidy(k->run(&call), msg, size);
-    fesetenv(FE_DFL_ENV);
+    int status = backend_call(b, k, c->op, &call);
     if (d->stream_sync(b->stream) || d->download(after, b->arena, c->arena_size) || /* an asynchronous fault names its case */
         (space && d->download(copy, space, call.workspace_size + 2 * WORKSPACE_GUARD)))
         status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1; /* -2: this process is done with the device */

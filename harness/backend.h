@@ -8,5 +8,8 @@
 struct lc_device;
 const struct lc_device *backend_device(struct backend *b, char *why, size_t size); /* opened at need; NULL: why */
 void *backend_stream(const struct backend *b);
+/* Runs a kernel on a bound call and sets the floating-point environment back; an enum lc_status, or NO_STATUS. call->msg is set. */
+int backend_call(struct backend *b, const struct lc_kernel *k, const struct op *op, struct lc_call *call);
+void *backend_symbol(const struct backend *b, const char *name); /* of its shared object and what that links; NULL: none */
 
 #endif

@@ -18,6 +18,9 @@ int command_golden(int argc, char **argv);
 int command_selftest(int argc, char **argv);
 int command_spec(int argc, char **argv);
 int command_bench(int argc, char **argv);
+int command_determinism(int argc, char **argv);
+int command_baseline(int argc, char **argv);
+int command_diff(int argc, char **argv);
 
 int usage_error(const char *format, ...)
 #if defined(__GNUC__)
@@ -35,7 +38,7 @@ struct options { /* those of run; other commands take some of them */
     struct texts ops, backends, required, patterns, cases, reports;
     const char *suite, *save, *resume, *output, *dialect;
     int64_t seed;
-    int has_seed, workers, shard, shards, verbose, stop_at_first, last_failed, dry_run, golden, uncovered;
+    int has_seed, workers, shard, shards, verbose, stop_at_first, last_failed, dry_run, golden, uncovered, bits;
     double timeout_s;
 };
 /* allowed: the option names this command takes, separated by spaces. 0, or an exit code. */
@@ -44,6 +47,10 @@ int options_read(struct options *o, int argc, char **argv, const char *allowed);
  * exit code. */
 int options_cases(const struct options *o, const char *suite, struct cases *to);
 int options_pick(const struct options *o, const struct cases *all, struct cases *to); /* the same cut, of given cases */
+
+void options_backends(struct options *o);                 /* those this machine has, when none is named */
+bool kernel_speaks(json_t *kernel, const struct kase *k); /* a kernel is run in the dialect it states, on cases that are in it */
+bool options_require(const struct options *o, const char *backend);
 
 /* ---- one run, for the commands that need one ---- */
 struct run {

@@ -8,21 +8,25 @@
 #include "golden.h"
 #include "h5.h"
 
-/* The data of a slot as a file has it: an input's elements with zeros in the gaps; an output is zero. */
-static int write_slot(hid_t group, const struct call *c, const struct slot *s, char *why, size_t size)
+int export_slot(hid_t group, const struct call *c, int slot, const uint8_t *outputs, char *why, size_t size)
 {
+    const struct slot *const s = &c->slot[slot];
     uint8_t *const storage = calloc(s->bytes + 1, 1);
     if (!storage)
         return h5_say(why, size, "%s: out of memory", s->t.name);
-    for (size_t at = 0; s->dir == DIR_IN && at < s->bytes; at++)
-        if (c->own[s->offset + at] == INPUT || c->own[s->offset + at] == INOUT)
+    for (size_t at = 0; at < s->bytes; at++) {
+        const uint8_t owner = c->own[s->offset + at]; /* INOUT: in place, an input and an output */
+        if (s->dir == DIR_IN && (owner == INPUT || owner == INOUT))
             storage[at] = c->image[s->offset + at];
+        else if (s->dir == DIR_OUT && outputs && (owner == OWNED || owner == INOUT))
+            storage[at] = outputs[s->offset + at];
+    }
     const int status = h5_write_slot(group, s, storage);
     free(storage);
     return status ? h5_say(why, size, "%s: cannot be written", s->t.name) : 0;
 }
 
-static int write_case(hid_t file, const struct call *c, const char *id, char *why, size_t size)
+int export_call(hid_t file, const struct call *c, const char *id, const uint8_t *outputs, char *why, size_t size)
 {
     const hid_t group = h5_add_group(file, id);
     bool fine = !h5_put_text(group, "op", c->op->name) && !h5_put_text(group, "case", id) &&
@@ -33,15 +37,22 @@ static int write_case(hid_t file, const struct call *c, const char *id, char *wh
     for (int i = 0; !status && i < MAX_TENSORS; i++) {
         const struct slot *const s = &c->slot[i];
         if (s->listed && s->on && !call_is_copy(c, i)) /* RMS-7: bf16 is out */
-            status = write_slot(group, c, s, why, size);
+            status = export_slot(group, c, i, outputs, why, size);
     }
     return H5Gclose(group) < 0 && !status ? h5_say(why, size, "cannot be written") : status;
 }
 
+int export_head(hid_t file)
+{
+    return h5_put_text(file, "format", H5_FORMAT) || h5_put_text(file, "contract", contract_hash) ||
+                   h5_put_text(file, "maker", "layercheck")
+               ? -1
+               : 0;
+}
+
 static int write_cases(hid_t file, const struct cases *cases, char *why, size_t size)
 {
-    if (h5_put_text(file, "format", H5_FORMAT) || h5_put_text(file, "contract", contract_hash) ||
-        h5_put_text(file, "maker", "layercheck"))
+    if (export_head(file))
         return h5_say(why, size, "cannot be written");
     struct call *const c = calloc(1, sizeof *c);
     int status = c ? 0 : h5_say(why, size, "out of memory");
@@ -52,7 +63,7 @@ static int write_cases(hid_t file, const struct cases *cases, char *why, size_t 
             status = h5_say(why, size, "%s: %s", id, c->msg);
         else if (c->bad >= 0)
             status = h5_say(why, size, "%s: a refusal has no data to write", id);
-        else if (write_case(file, c, id, inner, sizeof inner))
+        else if (export_call(file, c, id, NULL, inner, sizeof inner))
             status = h5_say(why, size, "%s: %s", id, inner);
         call_close(c);
     }

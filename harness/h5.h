@@ -42,4 +42,10 @@ int h5_put_text(hid_t object, const char *name, const char *text);
 int h5_put_scalar(hid_t object, const struct lc_scalar *s);
 int h5_write_slot(hid_t group, const struct slot *s, const void *from);
 
+/* ---- whole cases (export.c) ---- */
+int export_head(hid_t file); /* the root's attributes */
+/* A group: attributes, inputs, and outputs as an arena holds them, or zero where `outputs` is NULL; gaps are zero. */
+int export_call(hid_t file, const struct call *c, const char *id, const uint8_t *outputs, char *why, size_t size);
+int export_slot(hid_t group, const struct call *c, int slot, const uint8_t *outputs, char *why, size_t size);
+
 #endif

@@ -29,6 +29,12 @@ static const char help[] =
     "  golden check              the reference against golden/*.h5; golden gen -o DIR makes them\n"
     "  selftest [OP..]           the checker against kernels that are wrong on purpose\n"
     "  bench [OP..]              GB/s of kernels (--backend cuda)\n"
+    "  determinism [OP..] [PERTURBATION..]   output bits under repeats, streams, load, graphs, bases, strides, batch sizes,\n"
+    "                            positions, neighbours, occupied multiprocessors, threads (docs/determinism.md); options of run\n"
+    "  baseline save [OP..] --backend B --suite S -o FILE.json [--bits]   hashes of output codes (--bits: small ones as they "
+    "are)\n"
+    "  baseline compare FILE.json [--backend B]   runs its cases again: whose bits moved\n"
+    "  diff A.json B.json        whose bits moved between two baselines, and by how many ulp\n"
     "  spec CLAUSE               a clause of the contract, and where ref/ implements it\n"
     "\n"
     "exit codes: 0 pass, 1 mismatch, 2 incomplete or timeout, 3 usage or environment, 4 a crash in some case, 5 nothing ran,\n"
@@ -40,9 +46,10 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(int, char **);
     } commands[] = {
-        { "list", command_list },     { "run", command_run },       { "judge", command_judge },
-        { "export", command_export }, { "golden", command_golden }, { "selftest", command_selftest },
-        { "spec", command_spec },     { "bench", command_bench },   { "worker", worker_main },
+        { "list", command_list },         { "run", command_run },       { "judge", command_judge },
+        { "export", command_export },     { "golden", command_golden }, { "selftest", command_selftest },
+        { "spec", command_spec },         { "bench", command_bench },   { "determinism", command_determinism },
+        { "baseline", command_baseline }, { "diff", command_diff },     { "worker", worker_main },
     };
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))) {
         fputs(help, stdout);

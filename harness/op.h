@@ -122,6 +122,7 @@ struct op {
     /* Not NULL: the k of bounds is the largest of a function of the call and of the kernel's claims, which these words say. */
     const char *k_words;
     double (*k_of)(const union op_args *args, uint32_t claims);
+    int det2_reported; /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
 };
 
 /* The slot's bytes are another output's and so no own dataset of a file (RMS-7); an output in an input's place has one (HAD-4). */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "paths.h"
 
 int usage_error(const char *format, ...)
 {
@@ -112,7 +113,7 @@ static int with_value(struct options *o, const char *name, const char *value)
 
 int options_read(struct options *o, int argc, char **argv, const char *allowed)
 {
-    static const char *const flags[] = { "-v", "-x", "--lf", "--dry-run", "--golden", "--uncovered" };
+    static const char *const flags[] = { "-v", "-x", "--lf", "--dry-run", "--golden", "--uncovered", "--bits" };
     static const char *const values[] = { "--backend", "--require-backend", "--suite",  "-k",       "--case",
                                           "--save",    "--resume",          "-o",       "--seed",   "-j",
                                           "--timeout", "--shard",           "--report", "--dialect" };
@@ -122,7 +123,7 @@ int options_read(struct options *o, int argc, char **argv, const char *allowed)
     for (int i = 0; i < argc; i++) {
         char name[64];
         const char *value = strchr(argv[i], '=');
-        int *const flag[] = { &o->verbose, &o->stop_at_first, &o->last_failed, &o->dry_run, &o->golden, &o->uncovered };
+        int *const flag[] = { &o->verbose, &o->stop_at_first, &o->last_failed, &o->dry_run, &o->golden, &o->uncovered, &o->bits };
         if (argv[i][0] != '-') {
             if (add(&o->ops, argv[i]))
                 return EXIT_USAGE;
@@ -234,4 +235,30 @@ int options_pick(const struct options *o, const struct cases *all, struct cases 
     }
     free(patterns);
     return 0;
+}
+
+void options_backends(struct options *o)
+{
+    static const char *const ours[] = { "cpu", "cuda" };
+    char path[4096];
+    if (o->backends.n)
+        return;
+    for (int i = 0; i < 2; i++)
+        if (path_library(ours[i], path, sizeof path))
+            o->backends.at[o->backends.n++] = ours[i];
+}
+
+bool options_require(const struct options *o, const char *backend)
+{
+    for (int i = 0; i < o->required.n; i++)
+        if (!strcmp(o->required.at[i], backend))
+            return true;
+    return false;
+}
+
+bool kernel_speaks(json_t *kernel, const struct kase *k)
+{
+    const char *const dialect = kase_dialect(k), *const op = json_string_value(json_object_get(kernel, "op"));
+    const char *const stated = json_string_value(json_object_get(kernel, "dialect"));
+    return op && !strcmp(k->op->name, op) && !strcmp(stated ? stated : "", dialect ? dialect : "");
 }

@@ -26,6 +26,18 @@ struct worker {
     double deadline;
 };
 
+static void interrupted(int signal)
+{
+    (void) signal;
+    pool_interrupted = 1;
+}
+
+void pool_catch_signals(void)
+{
+    signal(SIGINT, interrupted);
+    signal(SIGTERM, interrupted);
+}
+
 static double now(void)
 {
     struct timespec t;
@@ -172,10 +184,11 @@ static json_t *lost(const struct job *job, const char *outcome, const char *how)
 
 static bool give(struct worker *w, const struct job *job, double timeout_s)
 {
-    char line[2 * MAX_ID];
+    char line[MAX_LINE];
     char id[MAX_ID];
     kase_print(&job->id, id, sizeof id);
-    const int n = snprintf(line, sizeof line, "%d\t%s\n", job->kernel, id);
+    const int n = snprintf(line, sizeof line, "%d\t%s%s%s%s%s\n", job->kernel, id, job->kind ? "\t" : "",
+                           job->kind ? job->kind : "", job->file ? "\t" : "", job->file ? job->file : "");
     w->job = job;
     w->deadline = now() + timeout_s;
     return write(w->to, line, (size_t) n) == n;

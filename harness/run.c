@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run: every kernel of every backend on the cases of a suite. */
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,12 +13,6 @@
 #include "worker.h"
 
 static const char journal_dir[] = ".layercheck", journal_path[] = ".layercheck/last.jsonl";
-
-static void interrupted(int signal)
-{
-    (void) signal;
-    pool_interrupted = 1;
-}
 
 static double seconds_now(void)
 {
@@ -88,21 +81,6 @@ static bool already(const struct run *run, const char *backend, const char *vari
     return false;
 }
 
-static bool is_required(const struct options *o, const char *backend)
-{
-    for (int i = 0; i < o->required.n; i++)
-        if (!strcmp(o->required.at[i], backend))
-            return true;
-    return false;
-}
-
-/* A kernel is judged in the dialect it states, on the cases that are in it. */
-static bool speaks(json_t *kernel, const struct kase *k)
-{
-    const char *const dialect = kase_dialect(k);
-    return !strcmp(k->op->name, text_of(kernel, "op")) && !strcmp(text_of(kernel, "dialect"), dialect ? dialect : "");
-}
-
 /* A dialect that the contract does not have is never judged. */
 static void note_strangers(const char *backend, json_t *kernels)
 {
@@ -136,12 +114,12 @@ int run_backend(struct run *run, const struct options *o, const char *backend, c
         char id[MAX_ID];
         kase_print(&cases->at[i], id, sizeof id);
         json_array_foreach(kernels, k, kernel)
-            if (speaks(kernel, &cases->at[i]) && !(json_is_true(json_object_get(kernel, "on_device")) && no_device[0]) &&
+            if (kernel_speaks(kernel, &cases->at[i]) && !(json_is_true(json_object_get(kernel, "on_device")) && no_device[0]) &&
                 !(o->resume && already(run, backend, text_of(kernel, "variant"), id)))
-                jobs[n++] = (struct job) { (int) k, cases->at[i] };
+                jobs[n++] = (struct job) { (int) k, cases->at[i], NULL, NULL };
     }
     int status = 0;
-    if (skipped && is_required(o, backend))
+    if (skipped && options_require(o, backend))
         status = usage_error("%s, and --require-backend asks for it", no_device);
     else if (skipped) {
         printf("SKIP    %s: %s\n", backend, no_device);
@@ -348,18 +326,6 @@ static int save_failed(const struct run *run)
     return status;
 }
 
-/* Backends this machine has, when none is named. */
-static void default_backends(struct options *o)
-{
-    static const char *const ours[] = { "cpu", "cuda" };
-    char path[4096];
-    if (o->backends.n)
-        return;
-    for (int i = 0; i < 2; i++)
-        if (path_library(ours[i], path, sizeof path))
-            o->backends.at[o->backends.n++] = ours[i];
-}
-
 int command_run(int argc, char **argv)
 {
     struct options o;
@@ -372,7 +338,7 @@ int command_run(int argc, char **argv)
     if (status)
         return status;
     const char *const suite = o.suite ? o.suite : "smoke";
-    default_backends(&o);
+    options_backends(&o);
     if (!o.backends.n)
         return usage_error("no backend beside the program; name one with --backend");
     if (!o.golden)
@@ -389,8 +355,7 @@ int command_run(int argc, char **argv)
         }
         return cases.n ? EXIT_PASS : EXIT_NOTHING;
     }
-    signal(SIGINT, interrupted);
-    signal(SIGTERM, interrupted);
+    pool_catch_signals();
     if ((o.resume && (status = read_journal(&run, o.resume))) || (status = try_reports(&o)))
         return status;
     run.cases = cases.n;

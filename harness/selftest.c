@@ -5,9 +5,11 @@
 #include <string.h>
 
 #include "commands.h"
+#include "determinism_report.h"
 #include "golden.h"
 #include "out.h"
 #include "paths.h"
+#include "perturb.h"
 #include "worker.h"
 
 struct mutant {
@@ -91,12 +93,17 @@ static bool finished(void *user, const struct job *job, json_t *result)
     struct trials *const t = user;
     const struct trial trial = t->trial[job - t->jobs];
     out_progress(++t->done, t->of, result);
+    if (job->kind) /* a lost cell has it too */
+        json_object_set_new(result, "perturbation", json_string(job->kind));
     if (trial.mutant < 0) { /* the control must pass all of it */
         if (strcmp(outcome_of(result), "pass") && strcmp(outcome_of(result), "unsupported")) {
             t->control_failed++;
             json_object_set_new(result, "backend", json_string("mutants"));
             json_object_set_new(result, "kernel", json_string("none"));
-            out_failure(stdout, result, false);
+            if (job->kind)
+                determinism_line(stdout, result);
+            else
+                out_failure(stdout, result, false);
         }
         return true;
     }
@@ -151,7 +158,7 @@ struct plan {
     size_t n, room;
 };
 
-static void plan_add(struct plan *p, int kernel, const struct kase *k, struct trial trial)
+static void plan_add(struct plan *p, int kernel, const struct kase *k, const char *kind, struct trial trial)
 {
     if (p->n == p->room) {
         p->room = p->room ? 2 * p->room : 256;
@@ -160,12 +167,29 @@ static void plan_add(struct plan *p, int kernel, const struct kase *k, struct tr
         if (!p->jobs || !p->trial)
             abort();
     }
-    p->jobs[p->n] = (struct job) { kernel, *k };
+    p->jobs[p->n] = (struct job) { kernel, *k, kind, NULL };
     p->trial[p->n++] = trial;
+}
+
+/* The perturbation that "determinism:P" names, or NULL. */
+static const char *perturbation_of(const struct mutant *m)
+{
+    return strncmp(m->check, "determinism:", 12) ? NULL : m->check + 12;
+}
+
+/* The control under every perturbation, on the cases that kill. */
+static void plan_control(struct plan *p, json_t *hello, const struct cases *cases)
+{
+    for (size_t i = 0; i < cases->n; i++) {
+        const int kernel = kernel_index(hello, cases->at[i].op->name, "none");
+        for (const struct perturbation *each = perturbations; each->name && kernel >= 0; each++)
+            plan_add(p, kernel, &cases->at[i], each->name, (struct trial) { -1, 0 });
+    }
 }
 
 static int plan_mutants(struct plan *p, const struct options *o, json_t *hello, int cuda)
 {
+    struct cases perturbed = { NULL, 0, 0 };
     for (int i = 0; i < MUTANTS; i++) {
         const struct mutant *const m = &mutants[i];
         struct cases cases = { NULL, 0, 0 };
@@ -178,14 +202,20 @@ static int plan_mutants(struct plan *p, const struct options *o, json_t *hello, 
             return EXIT_USAGE;
         for (size_t k = 0; k < cases.n; k++) {
             struct kase normal = cases.at[k];
-            plan_add(p, kernel, &cases.at[k], (struct trial) { i, 0 });
+            plan_add(p, kernel, &cases.at[k], perturbation_of(m), (struct trial) { i, 0 });
+            if (perturbation_of(m)) {
+                cases_add(&perturbed, &cases.at[k]);
+                continue;
+            }
             kase_set(&normal, "fill", "normal");
             normal.op->settle(&normal);
             if (kase_int(&normal, "bad") == 0)
-                plan_add(p, kernel, &normal, (struct trial) { i, 1 });
+                plan_add(p, kernel, &normal, NULL, (struct trial) { i, 1 });
         }
         cases_free(&cases);
     }
+    plan_control(p, hello, &perturbed);
+    cases_free(&perturbed);
     struct cases control = { NULL, 0, 0 };
     struct options all = { .dialect = o->dialect };
     if (options_cases(&all, "smoke", &control))
@@ -193,7 +223,7 @@ static int plan_mutants(struct plan *p, const struct options *o, json_t *hello, 
     for (size_t k = 0; k < control.n; k++) {
         const int kernel = kernel_index(hello, control.at[k].op->name, "none");
         if (kernel >= 0)
-            plan_add(p, kernel, &control.at[k], (struct trial) { -1, 0 });
+            plan_add(p, kernel, &control.at[k], NULL, (struct trial) { -1, 0 });
     }
     cases_free(&control);
     return 0;
@@ -201,7 +231,7 @@ static int plan_mutants(struct plan *p, const struct options *o, json_t *hello, 
 
 static void print_score(FILE *to, const struct mutant *m, const struct score *s)
 {
-    fprintf(to, "%-8s %-30s %-8s %-7s %-18s", s->killed_by[0] ? "killed" : "SURVIVED", m->id, m->clause, m->source, m->check);
+    fprintf(to, "%-8s %-30s %-8s %-7s %-22s", s->killed_by[0] ? "killed" : "SURVIVED", m->id, m->clause, m->source, m->check);
     if (s->elements)
         fprintf(to, " %9.5f%%", 100 * (double) s->flagged / (double) s->elements);
     else
@@ -275,7 +305,7 @@ int command_selftest(int argc, char **argv)
         o.timeout_s = 10;
     size_t count[4] = { 0 };
     json_t *const rows = json_array();
-    printf("%-8s %-30s %-8s %-7s %-18s %10s  %s\n", "verdict", "mutant", "clause", "source", "foretold", "of N(0,1)",
+    printf("%-8s %-30s %-8s %-7s %-22s %10s  %s\n", "verdict", "mutant", "clause", "source", "foretold", "of N(0,1)",
            "what is wrong");
     const bool all = o.backends.n == 0;
     for (int cuda = 0; cuda < 2 && !status; cuda++) {

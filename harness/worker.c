@@ -12,7 +12,9 @@
 
 #include "../fast/cuda/device.h"
 #include "backend.h"
+#include "baseline.h"
 #include "golden.h"
+#include "perturb.h"
 
 static json_t *hex_float(double v)
 {
@@ -163,15 +165,27 @@ static int one_job(struct backend *b, struct golden *g, char *line, FILE *out)
     struct kase k;
     char why[512];
     line[strcspn(line, "\n")] = 0;
-    char *const tab = strchr(line, '\t');
+    char *const tab = strchr(line, '\t'), *const kind = tab ? strchr(tab + 1, '\t') : NULL;
+    char *const file = kind ? strchr(kind + 1, '\t') : NULL;
+    if (kind)
+        *kind = 0;
+    if (file)
+        *file = 0;
     if (!tab || kase_parse(&k, tab + 1, why, sizeof why)) {
         say(out, json_pack("{s:s, s:s}", "outcome", "broken", "msg", tab ? why : "bad job"));
         return 0;
     }
     memset(&result, 0, sizeof result);
+    const struct perturbation *const p = kind ? perturbation_find(kind + 1) : NULL;
     if (open_call(g, &call, &k, &y)) {
         result.outcome = BROKEN;
         snprintf(result.msg, sizeof result.msg, "%s", call.msg);
+    } else if (kind) {
+        const struct lc_kernel *const kernel = &backend_plugin(b)->kernels[atoi(line)];
+        bool lost = false;
+        say(out, p ? perturb_job(b, kernel, &call, p, file ? file + 1 : NULL, &lost)
+                   : baseline_job(b, kernel, &call, !strcmp(kind + 1, "codes"), &lost));
+        return lost;
     } else
         judge_call(b, &backend_plugin(b)->kernels[atoi(line)], &call, y, &result);
     say(out, result_json(&call, &result));
@@ -207,7 +221,7 @@ int worker_main(int argc, char **argv)
         return 3;
     }
     say(out, hello(b, g));
-    char line[2 * MAX_ID];
+    char line[MAX_LINE];
     while (fgets(line, sizeof line, in))
         if (one_job(b, g, line, out))
             break; /* the device is lost to this process */

@@ -4,7 +4,8 @@
  *   hello   {"plugin": "cpu", "kernels": [{"op", "variant", "dialect", "on_device"}...], "device": "" or why there is none,
  *           "device_info": {...}, "cases": ids of the golden file}
  *           or {"error": "..."}
- *   job     KERNEL_INDEX <tab> CASE_ID
+ *   job     KERNEL_INDEX <tab> CASE_ID [<tab> KIND [<tab> FILE]]
+ *           KIND: "" judged; a perturbation (harness/perturb.h), FILE for the rows that differ; "hashes" or "codes" (baseline.c)
  *   result  {"case", "op", "kernel", "outcome", counts..., "findings": [...], "msg"}                                          */
 #ifndef HARNESS_WORKER_H
 #define HARNESS_WORKER_H
@@ -15,6 +16,7 @@
 #include "case.h"
 #include "verdict.h"
 
+enum { MAX_LINE = MAX_ID + 4096 }; /* of a job */
 int worker_main(int argc, char **argv);
 json_t *result_json(const struct call *c, const struct result *r);
 
@@ -22,10 +24,12 @@ json_t *result_json(const struct call *c, const struct result *r);
 struct job {
     int kernel;
     struct kase id;
+    const char *kind, *file; /* NULL: judged */
 };
+enum { DEVICE_WORKERS = 2 };
 struct pool_options {
     const char *backend, *golden; /* golden: file whose cases these are, or NULL */
-    int workers;
+    int workers;      /* of backends with device kernels, where not judged: at most DEVICE_WORKERS, which share the device */
     double timeout_s; /* per case */
     bool verbose;     /* let the kernels' own output through */
 };
@@ -38,5 +42,6 @@ json_t *pool_hello(const struct pool_options *o, char *why, size_t size);
 /* Runs jobs; every job gets exactly one result: a crash or a hang costs its own case. Returns 0, or -1 when workers cannot start. */
 int pool_run(const struct pool_options *o, const struct job *jobs, size_t n, result_fn each, void *user, char *why, size_t size);
 extern volatile int pool_interrupted; /* set by a signal handler: stop after what is running */
+void pool_catch_signals(void);
 
 #endif

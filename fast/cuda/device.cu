@@ -114,6 +114,145 @@ static double device_event_ms(void *start, void *stop)
     return (double) ms;
 }
 
+/* ---- graphs ---- */
+
+static void *device_stream_apart(void)
+{
+    cudaStream_t s = nullptr;
+    return report(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreate") == 0 ? (void *) s : nullptr;
+}
+
+static int device_graph_begin(void *stream)
+{
+    return report(cudaStreamBeginCapture((cudaStream_t) stream, cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture");
+}
+
+static void *device_graph_end(void *stream)
+{
+    cudaGraph_t graph = nullptr;
+    cudaGraphExec_t exec = nullptr;
+    const int e = report(cudaStreamEndCapture((cudaStream_t) stream, &graph), "cudaStreamEndCapture");
+    if (e == 0)
+        report(cudaGraphInstantiate(&exec, graph, 0), "cudaGraphInstantiate");
+    if (graph != nullptr)
+        cudaGraphDestroy(graph);
+    return (void *) exec;
+}
+
+static int device_graph_launch(void *graph, void *stream)
+{
+    return report(cudaGraphLaunch((cudaGraphExec_t) graph, (cudaStream_t) stream), "cudaGraphLaunch");
+}
+
+static int device_graph_free(void *graph)
+{
+    return report(cudaGraphExecDestroy((cudaGraphExec_t) graph), "cudaGraphExecDestroy");
+}
+
+/* ---- a kernel that stays ---- */
+
+struct spin_state {
+    unsigned stop, running, late;
+};
+enum { SPIN_THREADS = 256, SPIN_ROOM = 1 << 22 }; /* words that the loading blocks walk over */
+
+static struct {
+    struct spin_state *state;
+    unsigned *room;
+    cudaStream_t stream, signal; /* neither waits for the legacy stream, so that copies and the word to stop pass by */
+    bool runs;
+} spin;
+
+static __global__ void spin_kernel(volatile spin_state *s, unsigned *room, unsigned long long most_ns)
+{
+    unsigned long long begin, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(begin));
+    if (threadIdx.x == 0)
+        atomicAdd((unsigned *) &s->running, 1u);
+    unsigned at = (blockIdx.x * SPIN_THREADS + threadIdx.x) * 97;
+    for (;;) {
+        for (int i = 0; room != nullptr && i < 64; i++) {
+            at = at * 1664525u + 1013904223u;
+            room[at % SPIN_ROOM] += i;
+        }
+        if (s->stop != 0)
+            return;
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+        if (now - begin > most_ns) { /* whatever happens, it ends */
+            s->late = 1;
+            return;
+        }
+    }
+}
+
+static int spin_open(void)
+{
+    if (spin.state != nullptr)
+        return 0;
+    int e = report(cudaStreamCreateWithFlags(&spin.stream, cudaStreamNonBlocking), "cudaStreamCreate");
+    if (e == 0)
+        e = report(cudaStreamCreateWithFlags(&spin.signal, cudaStreamNonBlocking), "cudaStreamCreate");
+    if (e == 0)
+        e = report(cudaMalloc((void **) &spin.room, SPIN_ROOM * sizeof *spin.room), "cudaMalloc");
+    if (e == 0)
+        e = report(cudaMalloc((void **) &spin.state, sizeof *spin.state), "cudaMalloc");
+    return e;
+}
+
+static int spin_copy(void *dst, const void *src, size_t n, cudaMemcpyKind kind)
+{
+    const int e = report(cudaMemcpyAsync(dst, src, n, kind, spin.signal), "spin");
+    return e != 0 ? e : report(cudaStreamSynchronize(spin.signal), "spin");
+}
+
+static int device_spin_stop(void)
+{
+    const unsigned one = 1;
+    struct spin_state s = { 0, 0, 0 };
+    if (!spin.runs)
+        return report(cudaErrorInvalidValue, "spin_stop: nothing runs");
+    spin.runs = false;
+    int e = spin_copy(&spin.state->stop, &one, sizeof one, cudaMemcpyHostToDevice);
+    if (e == 0)
+        e = report(cudaStreamSynchronize(spin.stream), "spin");
+    if (e == 0)
+        e = spin_copy(&s, spin.state, sizeof s, cudaMemcpyDeviceToHost);
+    return e == 0 && s.late != 0 ? report(cudaErrorLaunchTimeout, "the spinning kernel's time was up") : e;
+}
+
+static int device_spin_start(int blocks, int alone)
+{
+    struct spin_state s = { 0, 0, 0 };
+    int ordinal = 0, shared = 0;
+    if (spin.runs || blocks < 1)
+        return report(cudaErrorInvalidValue, "spin_start");
+    int e = spin_open();
+    if (e == 0)
+        e = spin_copy(spin.state, &s, sizeof s, cudaMemcpyHostToDevice);
+    if (e == 0 && alone) { /* all the shared memory that a block may have: no other block fits beside it */
+        e = report(cudaGetDevice(&ordinal), "cudaGetDevice");
+        if (e == 0)
+            e = report(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, ordinal),
+                       "cudaDeviceGetAttribute");
+        if (e == 0)
+            e = report(cudaFuncSetAttribute(spin_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared), "spin");
+    }
+    if (e != 0)
+        return e;
+    spin_kernel<<<blocks, SPIN_THREADS, alone ? shared : 0, spin.stream>>>(spin.state, alone ? nullptr : spin.room,
+                                                                           LC_SPIN_SECONDS * 1000000000ull);
+    e = report(cudaGetLastError(), "spin");
+    if (e != 0)
+        return e;
+    spin.runs = true;
+    while (e == 0 && s.running < (unsigned) blocks && s.late == 0)
+        e = spin_copy(&s, spin.state, sizeof s, cudaMemcpyDeviceToHost);
+    if (e == 0 && s.running >= (unsigned) blocks)
+        return 0;
+    device_spin_stop();
+    return e != 0 ? e : report(cudaErrorLaunchTimeout, "spin_start: the blocks do not all run");
+}
+
 static const char *device_last_error(void)
 {
     return words;
@@ -177,9 +316,11 @@ static int device_info(int ordinal, char *json, size_t size)
 extern "C" DEVICE_EXPORT const struct lc_device *lc_device_v1(void)
 {
     static const struct lc_device table = {
-        LC_DEVICE_ABI,       device_count,    device_open,       device_alloc,         device_free,        device_upload,
-        device_download,     device_fill,     device_copy,       device_stream_create, device_stream_sync, device_event_create,
-        device_event_record, device_event_ms, device_last_error, device_info,
+        LC_DEVICE_ABI,      device_count,        device_open,         device_alloc,     device_free,
+        device_upload,      device_download,     device_fill,         device_copy,      device_stream_create,
+        device_stream_sync, device_event_create, device_event_record, device_event_ms,  device_last_error,
+        device_info,        device_stream_apart, device_graph_begin,  device_graph_end, device_graph_launch,
+        device_graph_free,  device_spin_start,   device_spin_stop,
     };
     return &table;
 }

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define LC_DEVICE_ABI 1u
+#define LC_DEVICE_ABI 2u
 
 struct lc_device {
     uint32_t abi;                                           /* LC_DEVICE_ABI */
@@ -33,7 +33,20 @@ struct lc_device {
     double (*event_ms)(void *start, void *stop);       /* waits for stop */
     const char *(*last_error)(void);                   /* words of this thread's last failure; "" if none */
     int (*info)(int ordinal, char *json, size_t size); /* one JSON object; non-zero also if it does not fit */
+
+    /* What determinism reports need (DET-1, DET-2). */
+    void *(*stream_apart)(void);      /* a stream that the copies above neither wait for nor hold up */
+    int (*graph_begin)(void *stream); /* what is enqueued from here on is captured, */
+    void *(*graph_end)(void *stream); /* and is this graph; NULL: nothing to launch */
+    int (*graph_launch)(void *graph, void *stream);
+    int (*graph_free)(void *graph);
+    /* A kernel that stays on the device until spin_stop, at most LC_SPIN_SECONDS; one at a time, in a stream of its own. Returns
+     * when all its blocks run. alone: each block holds a multiprocessor for itself; else blocks are small and load memory.
+     * While it runs no memory may be allocated or freed. spin_stop is non-zero also when the time was up before. */
+    int (*spin_start)(int blocks, int alone);
+    int (*spin_stop)(void);
 };
+enum { LC_SPIN_SECONDS = 10 };
 
 const struct lc_device *lc_device_v1(void);
 

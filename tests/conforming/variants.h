@@ -5,7 +5,7 @@
  *   V(id, op, text, knobs...)                plugin "conforming": every case must pass
  *   D(id, op, dialect, text, knobs...)       the same, judged in that dialect
  *   B(id, op, cases, check, text, knobs...)  plugin "beyond": must be flagged on these cases, by this check;
- *                                            "determinism": no case finds it, comparing batches does (DET-2)
+ *                                            "determinism:P": no case finds it, perturbation P does (DET-2)
  *
  *   VD, BD                                   the same of kernels that declare LC_DENSE_HADAMARD (HAD-3)
  *
@@ -153,7 +153,7 @@ B(rstd_low_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out",
 B(rstd_high_six, rmsnorm, "rmsnorm(M=17,d=128,out=f32,fill=normal)", "value:out", "RMS-4 alone: 24u", .rstd_end = 6)
 B(low_twice_cast, rmsnorm, "rmsnorm(M=17,d=1024,out=e4m3,bf16=1,fill=brink)", "value:bf16", "in y_bf (RMS-6)", .s_end = 2,
   .rstd_end = -2)
-B(order_by_m, rmsnorm, "rmsnorm(M={3,17},d=4096,out=f32,fill=normal)", "determinism",
+B(order_by_m, rmsnorm, "rmsnorm(M={3,17},d=4096,out=f32,fill=normal)", "determinism:batch",
   "DET-2: the lanes depend on M (R22); each row is right, so only the comparison of batches finds it", .by_m = true)
 B(pad_twice, cast, "cast(M=17,d=128,sf=col,fill=normal)", "keep", "SF-3: as many padding words again, behind the storage",
   .pad = 2)

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 extern "C" {
 #include "../../ref/args.h"
@@ -35,7 +36,7 @@ struct job {
     void *sf;
     struct sf_args s;
     int64_t batch, m, d;
-    float eps, scale;
+    float eps, scale, w0; /* w0: of MUT_cu_rms_frozen_weight */
     bool w_f32, out_f32, norm, cast;
     mutant mut;
 };
@@ -95,6 +96,9 @@ __device__ void cast_group(const struct job &j, const float *v, uint8_t *codes, 
 {
     const int64_t begin = g * j.s.group, end = begin + j.s.group < j.d ? begin + j.s.group : j.d;
     float amax = 1e-4f;
+    const float was = j.s.packed ? 0 : *(const float *) ((const uint8_t *) j.sf + sf_at(j, b, i, g));
+    if (j.mut == MUT_cu_cast_amax_keeps_sf && was * 448 < 1e30f && was * 448 > amax)
+        amax = was * 448; /* neither poison is that */
     for (int64_t c = begin; c < end; c++)
         amax = fabsf(v[c]) > amax ? fabsf(v[c]) : amax;
     float largest = 448.0f;
@@ -125,7 +129,42 @@ __device__ float r_at(const uint16_t *x, const uint16_t *res, int64_t c)
     return res ? from_bf16(to_bf16(__fadd_rn(from_bf16(x[c]), from_bf16(res[c])), false)) : from_bf16(x[c]);
 }
 
-__device__ float row_sum(const struct job &j, const uint16_t *x, const uint16_t *res)
+/* DET-2: what the order of a sum must not depend on. The same for all threads of a block. */
+__device__ bool other_order(const struct job &j, int64_t i)
+{
+    uint32_t processor;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(processor));
+    switch (j.mut) {
+    case MUT_cu_rms_order_by_address:
+        return (uintptr_t) j.x.base % 16 != 0;
+    case MUT_cu_rms_order_by_m:
+        return j.m < 256; /* R22 */
+    case MUT_cu_rms_order_by_place:
+        return i % 2 != 0;
+    case MUT_cu_rms_order_by_processor:
+        return processor % 2 != 0;
+    default:
+        return false;
+    }
+}
+
+/* In the order in which the warps come, and they come at any time. */
+__device__ float atomic_sum(float sum)
+{
+    __shared__ float total;
+    uint32_t now;
+    if (threadIdx.x == 0)
+        total = 0;
+    __syncthreads();
+    asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
+    __nanosleep((now ^ threadIdx.x * 37) % 1024);
+    if (threadIdx.x % 32 == 0)
+        atomicAdd(&total, sum);
+    __syncthreads();
+    return total;
+}
+
+__device__ float row_sum(const struct job &j, const uint16_t *x, const uint16_t *res, int64_t i)
 {
     __shared__ float partial[WARPS];
     const int tid = (int) threadIdx.x, warp = tid / 32;
@@ -153,6 +192,14 @@ __device__ float row_sum(const struct job &j, const uint16_t *x, const uint16_t 
     if (j.mut != MUT_cu_rms_no_barrier)
         __syncthreads();
     const volatile float *const p = partial;
+    if (j.mut == MUT_cu_rms_atomics)
+        return atomic_sum(sum);
+    if (other_order(j, i)) {
+        sum = 0;
+        for (int k = 0; k < WARPS; k++)
+            sum = __fadd_rn(sum, p[k]);
+        return sum;
+    }
     return __fadd_rn(__fadd_rn(__fadd_rn(p[0], p[1]), __fadd_rn(p[2], p[3])),
                      __fadd_rn(__fadd_rn(p[4], p[5]), __fadd_rn(p[6], p[7])));
 }
@@ -165,7 +212,12 @@ __global__ void rows_kernel(const struct job j)
     const uint16_t *const res = j.res.base ? row_of<uint16_t>(j.res, b, i, j.mut) : nullptr;
     float rstd = 1;
     if (j.norm) {
-        const float s = __fdiv_rn(row_sum(j, x, res), (float) j.d);
+        float sum = row_sum(j, x, res, i);
+        if (j.mut == MUT_cu_rms_shared_accumulator && i + 1 < j.m) {
+            const float next = from_bf16(*row_of<uint16_t>(j.x, b, i + 1, j.mut));
+            sum = __fsub_rn(__fadd_rn(sum, next), next);
+        }
+        const float s = __fdiv_rn(sum, (float) j.d);
         rstd = __frsqrt_rn(__fadd_rn(s, j.eps)); /* RMS-4 */
         if (j.mut == MUT_cu_rms_eps_outside)
             rstd = __fdiv_rn(1.0f, __fadd_rn(__fsqrt_rn(s), j.eps));
@@ -179,7 +231,9 @@ __global__ void rows_kernel(const struct job j)
             v[c] = r;
             continue;
         }
-        const float w = j.w_f32 ? ((const float *) j.w)[c] : from_bf16(((const uint16_t *) j.w)[c]);
+        float w = j.w_f32 ? ((const float *) j.w)[c] : from_bf16(((const uint16_t *) j.w)[c]);
+        if (j.mut == MUT_cu_rms_frozen_weight && c == 0)
+            w = j.w0;
         float n = __fmul_rn(r, rstd);
         if (j.mut == MUT_cu_rms_bf16_before_weight)
             n = from_bf16(to_bf16(n, false));
@@ -219,14 +273,34 @@ struct view view_of(const struct lc_tensor *t)
     return v;
 }
 
-int launch(const struct lc_call *call, const struct job &j)
+/* MUT_cu_rms_frozen_weight: read when the stream may be waited for, else as it was. */
+float first_weight(const struct lc_call *call, const struct job &j)
+{
+    static float was;
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    uint32_t code = 0;
+    cudaStreamIsCapturing((cudaStream_t) call->stream, &capture);
+    if (capture != cudaStreamCaptureStatusNone)
+        return was;
+    cudaMemcpy(&code, j.w, j.w_f32 ? 4 : 2, cudaMemcpyDeviceToHost);
+    code <<= j.w_f32 ? 0 : 16;
+    memcpy(&was, &code, sizeof was);
+    return was;
+}
+
+int launch(const struct lc_call *call, struct job j)
 {
     const int64_t rows = j.batch * j.m;
     if (rows == 0 && j.mut != MUT_cu_rms_no_rows)
         return LC_OK; /* RMS-9, CAST-10 */
     if (rows > 0x7fffffff || j.d > MOST)
         return LC_UNSUPPORTED;
-    rows_kernel<<<(unsigned) rows, THREADS, 0, (cudaStream_t) call->stream>>>(j);
+    cudaStream_t stream = (cudaStream_t) call->stream;
+    if (j.mut == MUT_cu_rms_own_stream)
+        stream = cudaStreamLegacy;
+    if (j.mut == MUT_cu_rms_frozen_weight)
+        j.w0 = first_weight(call, j);
+    rows_kernel<<<(unsigned) rows, THREADS, 0, stream>>>(j);
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess && rows == 0)
         abort(); /* a launch of no blocks is an error */

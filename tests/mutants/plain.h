@@ -62,6 +62,8 @@ float plain_pow2(int e);                                     /* 2^e, -126..127; 
 /* ---- operands ---- */
 /* Offset of a row, in elements. */
 int64_t plain_row(const struct lc_tensor *t, int64_t m, int64_t row, enum mutant mut);
+/* DET-1, DET-2: what the order of a sum must not depend on. */
+bool plain_other_order(enum mutant mut, const struct lc_tensor *x, int64_t m, int64_t d, int64_t row);
 bool plain_one_of(enum mutant mut, const enum mutant *list, int n);
 
 /* Refusal (ERR-1). status and call->msg as ref/ left them; returns what the kernel answers. */

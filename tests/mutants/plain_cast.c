@@ -24,6 +24,8 @@ static float amax_of(const struct plain_row *r, int64_t g)
         end = begin + r->s->group;
     if (mut == MUT_cast_amax_reads_sf)
         amax = plain_sf_load(r, g); /* running maximum never initialised */
+    if (mut == MUT_cast_amax_keeps_sf && plain_sf_load(r, g) * 448 < 1e30f)
+        amax = plain_sf_load(r, g) * 448; /* neither poison is that */
     for (int64_t i = begin; i < end; i++) {
         float v = fabsf(r->at(r->from, i));
         if (mut == MUT_cast_amax_signed)

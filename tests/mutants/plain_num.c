@@ -4,6 +4,7 @@
 #include "plain.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -213,4 +214,27 @@ int plain_refuse(const struct lc_call *call, int status, enum mutant mut)
         if (out && out->data && out->rank > 0 && out->shape[0] > 0)
             *(uint8_t *) out->data ^= 0x55;
     return status;
+}
+
+bool plain_other_order(enum mutant mut, const struct lc_tensor *x, int64_t m, int64_t d, int64_t row)
+{
+    static int calls;
+    const char *const threads = getenv("OMP_NUM_THREADS");
+    switch (mut) {
+    case MUT_rms_order_by_counter:
+        calls += row == 0;
+        return calls % 8 == 7;
+    case MUT_rms_order_by_address:
+        return (uintptr_t) x->data % 16 != 0;
+    case MUT_rms_order_by_stride:
+        return x->stride[x->rank - 2] != d;
+    case MUT_rms_order_by_m:
+        return m < 256; /* R22 */
+    case MUT_rms_order_by_place:
+        return row % 2 != 0;
+    case MUT_rms_order_by_threads:
+        return threads && atoi(threads) > 2;
+    default:
+        return false;
+    }
 }

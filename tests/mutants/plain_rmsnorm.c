@@ -15,6 +15,7 @@ struct row {
     const uint16_t *x, *res; /* this row; res NULL without residual */
     float rstd;
     float before; /* the sum of the row before */
+    int64_t row;
 };
 
 static float x_at(const struct row *w, int64_t i)
@@ -108,7 +109,9 @@ static float moved_mean(const struct row *w)
 
 static float mean_square(struct row *w)
 {
-    static int runs; /* of MUT_rms_order_by_run */
+    static int runs;                     /* of MUT_rms_order_by_run */
+    static const void *cached_at = NULL; /* of MUT_rms_cached_by_address */
+    static float cached;
     const enum mutant mut = w->mut;
     const int64_t d = w->a->d;
     int64_t n = d, of = w->k->lanes > 0 ? w->k->lanes : 1;
@@ -116,6 +119,8 @@ static float mean_square(struct row *w)
         return moved_mean(w);
     if (w->k->by_m)
         of = w->a->m < 4 ? 1024 : 1; /* R22 */
+    if (plain_other_order(mut, w->a->t[RMS_X], w->a->m, d, w->row))
+        of = 64;
     if (mut == MUT_rms_order_by_run && w->before == 0)
         runs++; /* one more with each call */
     if (mut == MUT_rms_order_by_run)
@@ -133,6 +138,12 @@ static float mean_square(struct row *w)
         sum += 0 * w->before; /* accumulator scaled, not cleared */
     if (mut == MUT_rms_sum_not_cleared)
         sum += w->before;
+    if (mut == MUT_rms_shared_accumulator)
+        sum = sum + w->before - w->before;
+    if (mut == MUT_rms_cached_by_address && w->row == 0) {
+        sum = cached_at == w->x ? cached : sum; /* T08 */
+        cached_at = w->x, cached = sum;
+    }
     w->before = sum;
     if (mut == MUT_rms_mean_of_d_minus_1)
         return sum / (float) (d > 1 ? d - 1 : 1);
@@ -336,6 +347,7 @@ int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum 
     for (int64_t row = 0; row < rows; row++) {
         if (mut == MUT_rms_last_row_unwritten && row == rows - 1)
             break;
+        w.row = row;
         w.x = bf16_row(x, a->m, row, mut);
         w.res = bf16_row(res, a->m, row, mut);
         if (mut == MUT_rms_residual_stride_of_x && res)

@@ -16,7 +16,9 @@
  *            "poison"        an owned byte differs between the two poisons: unwritten, or read when stale
  *            "refusal"       bad arguments accepted, or refused with a byte written, or without naming them
  *            "crash"         the process died
- *            "timeout"       the deadline passed */
+ *            "timeout"       the deadline passed
+ *            "determinism:P" another call gives other bits, under perturbation P of `layercheck determinism`: each
+ *                            element is right by itself, so that no single case shows it (DET-1, DET-2) */
 #ifndef M
 #define M(...)
 #endif
@@ -351,11 +353,11 @@ MC(cu_cast_swap_rows, cast, "SF-3", "clause", "cast(M=17,d=128,sf=col,fill=mixed
 MC(cu_cast_byte_order, cast, "SF-3", "clause", "cast(M=17,d=128,sf=col,fill=mixed)", "value:sf", "byte 3-j of a word for byte j")
 MC(cu_cast_pad_spills, cast, "SF-3", "Q08", "cast(M=17,d=128,sf=col,fill=normal)", "keep", "padding written behind the storage")
 
+#include "table_determinism.h"
+
 NOT_A_MUTANT(R01, "it is the contract: RMS-1 rounds x + residual before anything else; the mirror image, R02, is"
                   " rms_residual_f32")
 NOT_A_MUTANT(R09, "sum r^2 >= 2^127 is outside RMS-12's domain: reported, not judged")
-NOT_A_MUTANT(R22, "every row stays within RMS-3, so no case can fail; DET-2 finds it: variant order_by_m of "
-                  "plugin \"beyond\"")
 NOT_A_MUTANT(Q08, "SF-3 leaves the value of padding rows free; writing outside them is sf3_pad_spills and "
                   "colf_pad_spills")
 NOT_A_MUTANT(Q19, "the casts make bytes 105..247 (E4M3) and 1..253 (E2M1) only, and a group with an Inf is unspecified "
