@@ -222,9 +222,21 @@ static int batch(struct attempt *t)
     return status;
 }
 
+/* A table's row is its place: an operator without inputs has no rows to move. */
+static bool has_inputs(struct attempt *t)
+{
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (t->base->slot[i].on && t->base->slot[i].listed && t->base->slot[i].dir == DIR_IN)
+            return true;
+    t->none = "the operator has no inputs: a row is its place";
+    return false;
+}
+
 /* The same row at other places. The order of places is fixed: i * step mod n, step prime to any n that is no multiple. */
 static int position(struct attempt *t)
 {
+    if (!has_inputs(t))
+        return 0;
     const int64_t rows = t->base->op->rows(&t->base->args);
     int64_t *const from = rows_same(t);
     int status = from ? 0 : -1;
@@ -251,6 +263,8 @@ static int position(struct attempt *t)
 static int neighbours(struct attempt *t)
 {
     static const char *const words[FOREIGN] = { "NaN", "Inf", "2^120", "0" };
+    if (!has_inputs(t))
+        return 0;
     const int64_t rows = t->base->op->rows(&t->base->args);
     int64_t *const from = rows_same(t);
     int status = from ? 0 : -1;

@@ -266,7 +266,7 @@ static void x_absent(struct call *c) { c->slot[HAD_X].listed = 0; }
 static void x_rank(struct call *c) { t(c, HAD_X)->rank = 0; }
 static void x_dtype(struct call *c) { t(c, HAD_X)->dtype = LC_E4M3; }
 static void x_last(struct call *c) { t(c, HAD_X)->stride[1] = 2; }
-static void x_null(struct call *c) { c->slot[HAD_X].miss = -1; }
+static void x_null(struct call *c) { c->slot[HAD_X].miss = NULL_POINTER; }
 static void x_base(struct call *c) { c->slot[HAD_X].miss = 1; }
 static void n_0(struct call *c) { both_n(c, 0); }
 static void n_1(struct call *c) { both_n(c, 1); }
@@ -279,7 +279,7 @@ static void out_shape(struct call *c) { t(c, HAD_OUT)->shape[0] = 2; }
 static void out_n(struct call *c) { t(c, HAD_OUT)->shape[1] = 64; }
 static void out_dtype(struct call *c) { t(c, HAD_OUT)->dtype = LC_F32; }
 static void out_last(struct call *c) { t(c, HAD_OUT)->stride[1] = 2; }
-static void out_null(struct call *c) { c->slot[HAD_OUT].miss = -1; }
+static void out_null(struct call *c) { c->slot[HAD_OUT].miss = NULL_POINTER; }
 static void out_base(struct call *c) { c->slot[HAD_OUT].miss = 1; }
 static void out_rows(struct call *c) { t(c, HAD_OUT)->stride[0] = 127; }
 static void out_other_rows(struct call *c) { c->slot[HAD_OUT].same_as = HAD_X; } /* x's bytes, other strides */
