@@ -41,14 +41,15 @@ plugins=$(dirname "$program")
 try smoke "$program" run --suite smoke --require-backend cuda -j 4 --report "json:$to/smoke.json"
 try ci "$program" run --suite ci --require-backend cuda -j 8 --report "json:$to/ci.json" --report "junit:$to/junit.xml"
 try golden "$program" run --golden --require-backend cuda -j 4
-try selftest "$program" selftest --backend mutants-cuda -j 4 --report "json:$to/selftest.json"
+try selftest "$program" selftest --backend mutants-cuda --timeout 30 --report "json:$to/selftest.json"
 try hostile bash tests/cli/hostile_cuda.sh "$program" . "$plugins"
 try rope_graph "$(dirname "$program")/rope_graph" # ROT-5: captured once, replayed
+try conforming "$program" run rmsnorm cast rope_table --backend conforming --suite ci --timeout 300 # host kernels, many: minutes
 try bench "$program" bench --backend cuda --report "json:$to/bench.json"
 
 try determinism "$program" determinism --require-backend cuda --report "json:$to/determinism.json" \
     --report "text:$to/determinism-matrix.txt" --report "jsonl:$to/determinism.jsonl"
-try baseline "$program" baseline save --backend cuda --suite ci --bits -o "$to/baseline.json"
+try baseline "$program" baseline save --backend cuda --suite ci -o "$to/baseline.json"
 
 # The kernels run in worker processes: --target-processes all. A finding makes the worker end with code 86, which is a crash.
 for tool in memcheck racecheck; do

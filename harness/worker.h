@@ -26,7 +26,7 @@ struct job {
     struct kase id;
     const char *kind, *file; /* NULL: judged */
 };
-enum { DEVICE_WORKERS = 2 };
+enum { DEVICE_WORKERS = 1 };
 struct pool_options {
     const char *backend, *golden; /* golden: file whose cases these are, or NULL */
     int workers;      /* of backends with device kernels, where not judged: at most DEVICE_WORKERS, which share the device */

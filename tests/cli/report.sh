@@ -19,13 +19,13 @@ for report in (ci, smoke):
     assert report["revision"] not in ("", "unknown") and "dirty" not in report["revision"], report["revision"]
     assert report["contract"] in version, "of another contract"
     total = report["totals"]
-    assert total["cases"] == total["pass"] > 0, total
-    assert total["unexplained"] == 0 and total.get("unsupported", 0) == 0
+    assert total["cases"] == total["pass"] + total.get("unsupported", 0) and total["unexplained"] == 0, total
+    whole = {key.split()[1] for key, row in report["rows"].items() if row["cases"] == row["pass"]}
+    assert whole == {key.split()[1] for key in report["rows"]}, "an operator without a kernel that takes every case"
 assert ci["suite"] == "ci" and ci["suite_cases"] == cases, "the ci suite has %d cases now, the report %d" % (cases, ci["suite_cases"])
-assert ci["totals"]["cases"] == cases
 assert ci["totals"]["ambiguous"] > 0 and ci["totals"]["two_scale"] > 0
 assert ci["revision"] == bench["revision"] and ci["revision"] in folder
-assert bench["copy_gb_s"] > 0 and len(bench["rows"]) >= 5
+assert bench["copy_gb_s"] > 0 and len(bench["rows"]) >= 10
 for row in bench["rows"]:
     assert row["us"] > 0 and row["gb_s"] > 0, row
 E2

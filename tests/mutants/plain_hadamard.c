@@ -147,8 +147,12 @@ static bool at_the_edge(int64_t n, const float *x, float *y, double scale, const
     double of = ceil(log2((double) n)) + 2;
     if (k->dense)
         of = n <= MOST_DENSE ? (double) n + 16 : MOST_DENSE + 16 + (double) (n / MOST_DENSE) + 16;
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (float) (scale * sum[i] + k->edge * ldexp(of * fabs(scale) * magnitude, -24));
+    for (int64_t i = 0; i < n; i++) {
+        const double v = scale * sum[i], edge = v + k->edge * ldexp(of * fabs(scale) * magnitude, -24);
+        y[i] = (float) edge;
+        if (fabs(k->edge) <= 1 && fabs(y[i] - v) > fabs(edge - v)) /* this rounding must not leave the hull */
+            y[i] = nextafterf(y[i], (float) v);
+    }
     return true;
 }
 
