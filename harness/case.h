@@ -5,6 +5,7 @@
  *   rmsnorm(M={1,17},fill=*)              a pattern: sets of values; * is every value the descriptor lists
  *   pairs rmsnorm(M={1,17})               in a suite file: all pairs of values, left-out axes take every listed value
  *   rmsnorm(M={1,17})                     in a suite file: the product of the sets, left-out axes their first value
+ *   include ci                            in a suite file: all of another suite
  *   # ...                                 a comment                                                                        */
 #ifndef HARNESS_CASE_H
 #define HARNESS_CASE_H

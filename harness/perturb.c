@@ -255,7 +255,7 @@ static int batch(struct attempt *t)
 static int position(struct attempt *t)
 {
     if (!rows_are_tokens(t->base)) {
-        t->none = "a row is its index";
+        t->none = "the operator has no inputs by row: a row is its place";
         return 0;
     }
     const int64_t rows = t->base->op->rows(&t->base->args);
@@ -284,7 +284,7 @@ static int position(struct attempt *t)
 static int neighbours(struct attempt *t)
 {
     if (!rows_are_tokens(t->base)) {
-        t->none = "a row is its index";
+        t->none = "the operator has no inputs by row: a row is its place";
         return 0;
     }
     static const char *const words[FOREIGN] = { "NaN", "Inf", "2^120", "0" };

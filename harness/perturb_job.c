@@ -130,7 +130,7 @@ static const char *outcome(struct attempt *t, const struct perturbation *p, int 
         return "unsupported";
     if (status || t->d.bad_elements)
         return decides(t, p) ? "fail" : "reported";
-    if (t->d.rows == 0) {
+    if (t->d.elements == 0) {
         snprintf(t->msg, sizeof t->msg, "no call to compare%s", t->d.skipped ? ": none is supported" : "");
         return "unsupported";
     }

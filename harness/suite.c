@@ -243,6 +243,8 @@ int suite_line(struct cases *c, const char *line, char *why, size_t size)
     const char *at = text + strspn(text, " \t");
     if (!*at)
         return 0;
+    if (!strncmp(at, "include ", 8))
+        return suite_read(c, at + 8, why, size);
     const bool in_pairs = !strncmp(at, "pairs ", 6);
     struct pattern *const p = malloc(sizeof *p);
     assert(p);

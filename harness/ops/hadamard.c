@@ -266,7 +266,7 @@ static void x_absent(struct call *c) { c->slot[HAD_X].listed = 0; }
 static void x_rank(struct call *c) { t(c, HAD_X)->rank = 0; }
 static void x_dtype(struct call *c) { t(c, HAD_X)->dtype = LC_E4M3; }
 static void x_last(struct call *c) { t(c, HAD_X)->stride[1] = 2; }
-static void x_null(struct call *c) { c->slot[HAD_X].miss = -1; }
+static void x_null(struct call *c) { c->slot[HAD_X].miss = NULL_POINTER; }
 static void x_base(struct call *c) { c->slot[HAD_X].miss = 1; }
 static void n_0(struct call *c) { both_n(c, 0); }
 static void n_1(struct call *c) { both_n(c, 1); }
@@ -279,7 +279,7 @@ static void out_shape(struct call *c) { t(c, HAD_OUT)->shape[0] = 2; }
 static void out_n(struct call *c) { t(c, HAD_OUT)->shape[1] = 64; }
 static void out_dtype(struct call *c) { t(c, HAD_OUT)->dtype = LC_F32; }
 static void out_last(struct call *c) { t(c, HAD_OUT)->stride[1] = 2; }
-static void out_null(struct call *c) { c->slot[HAD_OUT].miss = -1; }
+static void out_null(struct call *c) { c->slot[HAD_OUT].miss = NULL_POINTER; }
 static void out_base(struct call *c) { c->slot[HAD_OUT].miss = 1; }
 static void out_rows(struct call *c) { t(c, HAD_OUT)->stride[0] = 127; }
 static void out_other_rows(struct call *c) { c->slot[HAD_OUT].same_as = HAD_X; } /* x's bytes, other strides */
@@ -346,7 +346,7 @@ const struct op op_hadamard = {
     .bounds = {
         { "out", "HAD-3", "of sum|x| |scale|: log2 n f32 additions a term, the product with scale, 1u for the second order; "
           "a kernel that declares LC_DENSE_HADAMARD: n + 16; bitwise up to that product where HAD-5 holds",
-          "tests/bounds/hadamard.g", REF_HADAMARD_K(15) },
+          "tests/bounds/hadamard.g", REF_HADAMARD_K(15), NULL },
     },
     .fills = {
         { "normal", "N(0,1)", make_normal, 0 },

@@ -6,6 +6,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../scales.h"
 
 static const struct {
     const char *axis, *scalar;
@@ -93,12 +94,10 @@ static void build(struct call *c)
     put_scalars(c);
     plan(k, &args);
     const int64_t n = args.rope_table.n, one = 1, shape[2] = { kase_int(k, "rows"), 2 * n }, stride[2] = { 2 * n, 1 };
-    const int64_t at = kase_int(k, "at");
     if (kase_int(k, "inv"))
         call_tensor(c, ROT_INV_FREQ, "inv_freq", LC_F32, DIR_OUT, 1, &n, &one, 1, &n);
     call_tensor(c, ROT_TABLE, "table", kase_is(k, "table", "bf16") ? LC_BF16 : LC_F32, DIR_OUT, 2, shape, stride, 2, shape);
-    c->slot[ROT_INV_FREQ].miss = at < 0 ? 4 : at;
-    c->slot[ROT_TABLE].miss = at < 0 ? 12 : at;
+    call_bases(c);
 }
 
 static const struct lc_tensor *const *tensors_of(const union op_args *args)
@@ -184,7 +183,7 @@ static void table_width(struct call *c) { t(c, ROT_TABLE)->shape[1] = 32; }
 static void table_dtype(struct call *c) { t(c, ROT_TABLE)->dtype = LC_I32; }
 static void table_stride(struct call *c) { t(c, ROT_TABLE)->stride[0] = 128; }
 static void table_last(struct call *c) { t(c, ROT_TABLE)->stride[1] = 2; }
-static void table_null(struct call *c) { c->slot[ROT_TABLE].miss = -1; }
+static void table_null(struct call *c) { c->slot[ROT_TABLE].miss = NULL_POINTER; }
 static void table_base(struct call *c) { c->slot[ROT_TABLE].miss = 2; }
 static void table_absent(struct call *c) { c->slot[ROT_TABLE].listed = 0; }
 static void table_alias(struct call *c) { c->slot[ROT_TABLE].same_as = ROT_INV_FREQ; }
@@ -265,7 +264,8 @@ const struct op op_rope_table = {
         { "every", "rope_freq_sample_interval", "1|2|5", AXIS_INT, 0 },
         { "table", "dtype of the table (ROT-6)", "f32|bf16", AXIS_NAME, 0 },
         { "inv", "inv_freq is an output too", "1|0", AXIS_INT, 0 },
-        { "at", "bytes by which bases miss a 128-byte boundary; -1: each operand another", "0|4|8|16|64|-1", AXIS_INT, 0 },
+        { "at", "bytes by which bases miss a 128-byte boundary, at least an element; -1: each operand another",
+          "0|4|8|16|64|-1", AXIS_INT, 0 },
         { "fill", "there is no data", NULL, AXIS_NAME, 1 },
         { "seed", "there is no data", "1", AXIS_INT, 1 },
         { "bad", "a violated precondition that must be refused (ERR-1)", NULL, AXIS_NAME, 1 },
@@ -276,9 +276,9 @@ const struct op op_rope_table = {
     },
     .bounds = {
         { "inv_freq", "ROT-1", "p_i or one of its f32 neighbours, all else rounded as written: three values, none between them",
-          NULL, 0 },
+          NULL, 0, NULL },
         { "table", "ROT-3", "given inv_freq, as returned or one of the three for a whole column: the angle is bitwise, cosine and "
-          "sine are f32 neighbours of the correctly rounded ones, the product with mscale is rounded once", NULL, -REF_ROPE_ULPS },
+          "sine are f32 neighbours of the correctly rounded ones, the product with mscale is rounded once", NULL, -REF_ROPE_ULPS, NULL },
     },
     .fills = { { "none", "the operator reads no tensor", NULL, 0 } },
     .bads = bads,
