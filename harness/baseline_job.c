@@ -52,7 +52,10 @@ static uint8_t *packed(const struct call *c, const uint8_t *after, int slot, siz
 {
     const enum lc_dtype f = c->slot[slot].fmt;
     const size_t size = (size_t) fmt_bytes(f);
-    const int64_t rows = c->op->rows(&c->args), cols = c->op->cols(&c->args, slot);
+    const int64_t cols = c->op->cols(&c->args, slot);
+    int64_t rows = 0; /* those that have elements of this tensor: all, or the first (inv_freq) */
+    while (rows < c->op->rows(&c->args) && cols > 0 && c->op->place(&c->args, slot, rows, 0) >= 0)
+        rows++;
     *bytes = (size_t) (rows * cols) * size;
     uint8_t *const to = malloc(*bytes + 1);
     for (int64_t n = 0; to && n < rows * cols; n++) {
@@ -101,7 +104,7 @@ json_t *baseline_job(struct backend *b, const struct lc_kernel *k, const struct 
         seat_close(&s);
     }
     for (int i = 0; i < MAX_TENSORS && !status; i++)
-        if (c->slot[i].listed && c->slot[i].on && c->slot[i].dir == DIR_OUT && c->slot[i].same_as < 0)
+        if (c->slot[i].listed && c->slot[i].on && c->slot[i].dir == DIR_OUT && !call_is_copy(c, i))
             json_object_set_new(tensors, c->slot[i].t.name, tensor_json(c, after, i, codes));
     free(after);
     *lost = status == -2;

@@ -10,6 +10,15 @@
 
 enum { REPEATS = 10 };
 
+/* An output that is an input's storage holds the input (HAD-4): it cannot be stale, nor be made twice from one input. */
+static bool in_place(const struct call *c)
+{
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (c->slot[i].listed && c->slot[i].on && c->slot[i].dir == DIR_OUT && c->slot[i].same_as >= 0 && !call_is_copy(c, i))
+            return true;
+    return false;
+}
+
 /* ---- DET-1 ---- */
 
 /* Every second run is started twice in a row: what the first leaves behind (counters, flags) is what the second finds. */
@@ -20,7 +29,7 @@ static int repeat(struct attempt *t)
     int status = same ? seat_open(&s, t->backend, t->kernel, t->base) : -1;
     for (int i = 0; i < REPEATS && !status; i++) {
         status = seat_load(&s, t->base->image);
-        if (i % 2 && !status)
+        if (i % 2 && !status && !in_place(t->base))
             status = seat_start(&s, NULL);
         status = status ? status : seat_run(&s, t->got);
         if (!t->d.bad_elements)
@@ -69,6 +78,10 @@ static int stale(struct attempt *t)
 {
     struct seat s;
     const struct call *const base = t->base;
+    if (in_place(base)) {
+        t->none = "in place";
+        return 0;
+    }
     struct call *const other = calloc(1, sizeof *other);
     uint8_t *after = NULL, *image = NULL;
     int64_t *const same = rows_same(t);
@@ -88,7 +101,10 @@ static int stale(struct attempt *t)
             const bool written = o->listed && o->on && o->dir == DIR_OUT && o->same_as < 0;
             const int64_t rows = written ? base->op->rows(&base->args) : 0, cols = written ? base->op->cols(&base->args, k) : 0;
             for (int64_t n = 0; n < rows * cols; n++) {
-                uint8_t *const at = image + o->offset + base->op->place(&base->args, k, n / cols, n % cols);
+                const int64_t place = base->op->place(&base->args, k, n / cols, n % cols);
+                uint8_t *const at = image + o->offset + place;
+                if (place < 0)
+                    break;
                 code_to(o->fmt, at, n % cols, code_at(o->fmt, at, n % cols) ^ 1);
             }
         }
@@ -166,11 +182,23 @@ static int with_axes(struct attempt *t, const char *const *changes)
     return status;
 }
 
+/* All values that the descriptor lists: others may be no multiple of an element. */
 static int base_alignment(struct attempt *t)
 {
-    static const char *const changes[] = { "at=0", "at=1", "at=2", "at=4", "at=8", "at=16", "at=64", "at=-1", NULL };
+    const struct op *const op = t->base->op;
+    const int axis = axis_of(op, "at"), n = axis < 0 ? 0 : axis_count(op, axis);
+    int64_t *const same = rows_same(t);
+    int status = same ? 0 : -1;
     t->may_refuse = 1; /* RMS-8: any base gives the same bits or is refused */
-    return with_axes(t, changes);
+    for (int i = 0; i < n && !status; i++) {
+        char change[64];
+        struct kase k = t->base->id;
+        snprintf(change, sizeof change, "at=%lld", (long long) axis_listed(op, axis, i).i);
+        if (rows_axes(&k, change))
+            status = rows_try(t, &k, same, "%s", change);
+    }
+    free(same);
+    return status;
 }
 
 static int strides(struct attempt *t)
@@ -197,18 +225,19 @@ static int batch(struct attempt *t)
 {
     const struct kase *const id = &t->base->id;
     const int64_t rows = t->base->op->rows(&t->base->args);
+    const bool tokens = rows_are_tokens(t->base), by_rows = axis_of(id->op, "M") < 0; /* rows: positions of a table */
     const bool flat = axis_of(id->op, "rank") >= 0 && !kase_is(id, "rank", "2");
     int64_t *const same = rows_same(t);
     int status = same ? 0 : -1;
     for (int64_t m = 1; m <= rows && !status; m++) {
         char change[64];
         struct kase k = *id;
-        snprintf(change, sizeof change, "M=%lld%s%s", (long long) m, flat ? " rank=2 B=2 bs=0" : "",
+        snprintf(change, sizeof change, "%s=%lld%s%s", by_rows ? "rows" : "M", (long long) m, flat ? " rank=2 B=2 bs=0" : "",
                  flat && axis_of(id->op, "perm") >= 0 ? " perm=0" : "");
         if (!is_rung(m) || !rows_axes(&k, change))
             continue;
         status = rows_try(t, &k, same, "M=%lld, the first rows", (long long) m);
-        if (!status && m < rows)
+        if (!status && m < rows && tokens)
             status = rows_try(t, &k, same + (rows - m), "M=%lld, the last rows", (long long) m);
     }
     for (int64_t b = 1; b <= 4 && !status; b++) { /* the same rows in three dimensions */
@@ -222,21 +251,13 @@ static int batch(struct attempt *t)
     return status;
 }
 
-/* A table's row is its place: an operator without inputs has no rows to move. */
-static bool has_inputs(struct attempt *t)
-{
-    for (int i = 0; i < MAX_TENSORS; i++)
-        if (t->base->slot[i].on && t->base->slot[i].listed && t->base->slot[i].dir == DIR_IN)
-            return true;
-    t->none = "the operator has no inputs: a row is its place";
-    return false;
-}
-
 /* The same row at other places. The order of places is fixed: i * step mod n, step prime to any n that is no multiple. */
 static int position(struct attempt *t)
 {
-    if (!has_inputs(t))
+    if (!rows_are_tokens(t->base)) {
+        t->none = "the operator has no inputs by row: a row is its place";
         return 0;
+    }
     const int64_t rows = t->base->op->rows(&t->base->args);
     int64_t *const from = rows_same(t);
     int status = from ? 0 : -1;
@@ -262,9 +283,11 @@ static int position(struct attempt *t)
 
 static int neighbours(struct attempt *t)
 {
-    static const char *const words[FOREIGN] = { "NaN", "Inf", "2^120", "0" };
-    if (!has_inputs(t))
+    if (!rows_are_tokens(t->base)) {
+        t->none = "the operator has no inputs by row: a row is its place";
         return 0;
+    }
+    static const char *const words[FOREIGN] = { "NaN", "Inf", "2^120", "0" };
     const int64_t rows = t->base->op->rows(&t->base->args);
     int64_t *const from = rows_same(t);
     int status = from ? 0 : -1;

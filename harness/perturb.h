@@ -49,6 +49,7 @@ const struct perturbation *perturbation_find(const char *name);
 int rows_open(struct call *c, const struct kase *k, const struct call *of, const int64_t *from);
 /* Adds to t->d what differs between output codes: rows `from` of the base call as `want` has them, and those of c in `got`. */
 void rows_compare(struct attempt *t, const uint8_t *want, const struct call *c, const uint8_t *got, const int64_t *from);
+bool rows_are_tokens(const struct call *c); /* each has inputs of its own, so that they can change places */
 /* Changes axes of a case ("M=3 rank=2"); false when it is not legal or would change another axis too. */
 bool rows_axes(struct kase *k, const char *changes);
 /* Opens, runs and compares; words go to d.where. 0, also where the kernel does not support it; else as a perturbation. */

@@ -41,7 +41,7 @@ static int write_rows(hid_t file, const struct attempt *t, const struct perturba
             char name[64];
             snprintf(name, sizeof name, "%s.perturbed", s->t.name ? s->t.name : "");
             view.slot[i].t.name = name;
-            if (s->listed && s->on && s->dir == DIR_OUT && s->same_as < 0 && export_slot(group, &view, i, codes, why, size))
+            if (s->listed && s->on && s->dir == DIR_OUT && !call_is_copy(c, i) && export_slot(group, &view, i, codes, why, size))
                 status = -1;
         }
         if (turn && !status &&
@@ -130,7 +130,7 @@ static const char *outcome(struct attempt *t, const struct perturbation *p, int 
         return "unsupported";
     if (status || t->d.bad_elements)
         return decides(t, p) ? "fail" : "reported";
-    if (t->d.rows == 0) {
+    if (t->d.elements == 0) {
         snprintf(t->msg, sizeof t->msg, "no call to compare%s", t->d.skipped ? ": none is supported" : "");
         return "unsupported";
     }

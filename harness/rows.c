@@ -13,6 +13,20 @@ static bool takes_part(const struct slot *s, enum dir dir)
     return s->listed && s->on && s->dir == dir;
 }
 
+/* Has the row elements of this tensor? (inv_freq has one row, whatever the table's.) */
+static bool owns(const struct call *c, int slot, int64_t row)
+{
+    return c->op->cols(&c->args, slot) > 0 && c->op->place(&c->args, slot, row, 0) >= 0;
+}
+
+bool rows_are_tokens(const struct call *c)
+{
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (takes_part(&c->slot[i], DIR_IN) && (c->op->rows(&c->args) < 2 || owns(c, i, 1)))
+            return true;
+    return false;
+}
+
 /* Codes of a row lie one behind the other: looked at in three places, which tells all the layouts there are. */
 static bool is_dense(const struct call *c, int slot, int64_t row, int64_t cols)
 {
@@ -32,6 +46,8 @@ static void copy_row(const struct call *to, uint8_t *to_arena, int64_t to_row, c
 {
     const enum lc_dtype f = to->slot[slot].fmt;
     const int64_t cols = to->op->cols(&to->args, slot);
+    if (!owns(to, slot, to_row) || !owns(from, slot, from_row))
+        return;
     if (is_dense(to, slot, to_row, cols) && is_dense(from, slot, from_row, cols)) {
         memcpy(code_of(to, to_arena, slot, to_row, 0), code_of(from, from_arena, slot, from_row, 0),
                (size_t) cols * (size_t) fmt_bytes(f));
@@ -122,6 +138,8 @@ static int64_t compare_row(struct attempt *t, int slot, const uint8_t *want, int
     const enum lc_dtype f = c->slot[slot].fmt;
     const int64_t cols = c->op->cols(&c->args, slot);
     int64_t bad = 0;
+    if (!owns(c, slot, row) || !owns(base, slot, base_row))
+        return 0;
     t->d.elements += cols;
     if (is_dense(c, slot, row, cols) && is_dense(base, slot, base_row, cols) &&
         !memcmp(code_of(c, got, slot, row, 0), code_of(base, want, slot, base_row, 0), (size_t) cols * (size_t) fmt_bytes(f)))
@@ -150,7 +168,7 @@ void rows_compare(struct attempt *t, const uint8_t *want, const struct call *c, 
         if (from[row] < 0)
             continue; /* a foreign row: its result is its own affair */
         for (int i = 0; i < MAX_TENSORS; i++)
-            if (takes_part(&c->slot[i], DIR_OUT) && c->slot[i].same_as < 0)
+            if (takes_part(&c->slot[i], DIR_OUT) && !call_is_copy(c, i))
                 bad += compare_row(t, i, want, from[row], c, got, row);
         t->d.rows++;
         t->d.bad_rows += bad > 0;

@@ -346,7 +346,7 @@ const struct op op_hadamard = {
     .bounds = {
         { "out", "HAD-3", "of sum|x| |scale|: log2 n f32 additions a term, the product with scale, 1u for the second order; "
           "a kernel that declares LC_DENSE_HADAMARD: n + 16; bitwise up to that product where HAD-5 holds",
-          "tests/bounds/hadamard.g", REF_HADAMARD_K(15) },
+          "tests/bounds/hadamard.g", REF_HADAMARD_K(15), NULL },
     },
     .fills = {
         { "normal", "N(0,1)", make_normal, 0 },

@@ -276,9 +276,9 @@ const struct op op_rope_table = {
     },
     .bounds = {
         { "inv_freq", "ROT-1", "p_i or one of its f32 neighbours, all else rounded as written: three values, none between them",
-          NULL, 0 },
+          NULL, 0, NULL },
         { "table", "ROT-3", "given inv_freq, as returned or one of the three for a whole column: the angle is bitwise, cosine and "
-          "sine are f32 neighbours of the correctly rounded ones, the product with mscale is rounded once", NULL, -REF_ROPE_ULPS },
+          "sine are f32 neighbours of the correctly rounded ones, the product with mscale is rounded once", NULL, -REF_ROPE_ULPS, NULL },
     },
     .fills = { { "none", "the operator reads no tensor", NULL, 0 } },
     .bads = bads,
