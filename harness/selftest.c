@@ -255,7 +255,8 @@ static json_t *score_json(const struct mutant *m, const struct score *s)
 static int try_plugin(const struct options *o, const char *backend, int cuda, json_t *rows, size_t count[4])
 {
     char why[1024] = "";
-    const struct pool_options pool = { backend, NULL, cuda ? 1 : o->workers, o->timeout_s, false }; /* spinning kernels share no device */
+    const int workers = cuda ? 1 : o->workers; /* spinning kernels share no device */
+    const struct pool_options pool = { backend, NULL, workers, o->timeout_s, false };
     json_t *const hello = pool_hello(&pool, why, sizeof why);
     if (!hello)
         return usage_error("%s", why);

@@ -241,10 +241,8 @@ static int device_spin_start(int blocks, int alone)
         return e;
     /* A multiprocessor changes its split of shared memory and L1 only when it is idle: a loading block must not hold a split in
      * which a kernel with shared memory finds none. */
-    if (e == 0)
-        e = report(
-            cudaFuncSetAttribute(spin_kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared),
-            "spin");
+    e = report(cudaFuncSetAttribute(spin_kernel, cudaFuncAttributePreferredSharedMemoryCarveout, cudaSharedmemCarveoutMaxShared),
+               "spin");
     if (e != 0)
         return e;
     spin_kernel<<<blocks, SPIN_THREADS, alone ? shared : 0, spin.stream>>>(spin.state, alone ? nullptr : spin.room,
