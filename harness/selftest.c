@@ -53,7 +53,6 @@ struct trials {
     const struct trial *trial;
     struct score *score;
     size_t control_failed, done, of;
-    int verbose;
 };
 
 /* The cases of a mutant, less those of another dialect than --dialect. 0, or an exit code. */
@@ -268,7 +267,7 @@ static int try_plugin(const struct options *o, const char *backend, int cuda, js
     struct plan plan = { NULL, NULL, 0, 0 };
     struct score *const score = calloc(MUTANTS, sizeof *score);
     int status = score ? plan_mutants(&plan, o, hello, cuda) : usage_error("out of memory");
-    struct trials t = { plan.jobs, plan.trial, score, 0, 0, plan.n, o->verbose };
+    struct trials t = { plan.jobs, plan.trial, score, 0, 0, plan.n };
     if (!status && plan.n && pool_run(&pool, plan.jobs, plan.n, finished, &t, why, sizeof why))
         status = usage_error("%s", why);
     out_progress_end();

@@ -243,8 +243,17 @@ int suite_line(struct cases *c, const char *line, char *why, size_t size)
     const char *at = text + strspn(text, " \t");
     if (!*at)
         return 0;
-    if (!strncmp(at, "include ", 8))
-        return suite_read(c, at + 8, why, size);
+    if (!strncmp(at, "include ", 8)) {
+        static int depth;
+        if (depth == 8) {
+            snprintf(why, size, "include %s: more than 8 suites deep; does it include itself?", at + 8);
+            return -1;
+        }
+        depth++;
+        const int included = suite_read(c, at + 8, why, size);
+        depth--;
+        return included;
+    }
     const bool in_pairs = !strncmp(at, "pairs ", 6);
     struct pattern *const p = malloc(sizeof *p);
     assert(p);
@@ -255,11 +264,8 @@ int suite_line(struct cases *c, const char *line, char *why, size_t size)
         sweep_of(s, p->op, p);
         add_pairs(c, s);
         free(s);
-    } else if (!status) {
-        const size_t before = c->n;
+    } else if (!status)
         add_product(c, p);
-        (void) before;
-    }
     free(p);
     return status;
 }

@@ -134,4 +134,5 @@ mutant wide.c 'ROT-3 the quadrant is lost above 2^10' 's/(int) (f.limb\[LIMBS - 
 mutant wide.c 'ROT-3 pi of 64 bits' 's/0x52049c11, 0x01b839a2, 0x898cc517, 0x42d18469/0, 0, 0, 0/; s/!is_small(x) && is_settled(y)/0/'
 
 echo "$((done - bad)) of $done mutants of the reference are killed"
+echo "$((done - bad)) passed, $bad failed"
 [ $bad -eq 0 ] && [ $done -ge 12 ]

@@ -258,4 +258,10 @@ for words in "list --suite ci" "run --backend ref --suite smoke" "run --backend 
     timeout 60 bash -c "\"$program\" $words 2>/dev/null | head -n 1 >/dev/null" || code=$?
     is "$words | head -n 1" "$code" 0
 done
+echo 'include ./loop.txt' >loop.txt
+exits 3 'a suite that includes itself' list --suite ./loop.txt
+has 'a suite that includes itself: what is said' err 'does it include itself?'
+echo 'include smoke' >one.txt
+exits 0 'a suite that includes another' list --suite ./one.txt
+is 'a suite that includes another: its cases' "$(wc -l <out)" "$("$program" list --suite smoke | wc -l)"
 finish
