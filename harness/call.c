@@ -123,6 +123,9 @@ void code_to(enum lc_dtype f, uint8_t *p, int64_t col, uint32_t code)
     case 2:
         memcpy(p, &h, sizeof h);
         break;
+    case 8: /* LC_I64 */
+        memcpy(p, &(int64_t) { (int32_t) code }, sizeof(int64_t));
+        break;
     default:
         memcpy(p, &code, sizeof code);
     }

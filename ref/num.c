@@ -21,7 +21,7 @@ static const struct {
     const char *name;
 } formats[] = {
     { LC_F32, 4, "f32" },     { LC_BF16, 2, "bf16" }, { LC_E4M3, 1, "e4m3" }, { LC_E2M1X2, 1, "e2m1" },
-    { LC_UE8M0, 1, "ue8m0" }, { LC_I32, 4, "i32" },   { LC_I64, 8, "i64" },
+    { LC_UE8M0, 1, "ue8m0" }, { LC_I32, 4, "i32" },   { LC_I64, 8, "i64" },   { FMT_BITS16, 2, "bits16" },
 };
 enum { FORMATS = sizeof formats / sizeof formats[0] };
 
@@ -140,8 +140,18 @@ static uint32_t ue8m0_code(double v)
     return (uint32_t) (exp - 1 + 127);
 }
 
+/* A code of these is an integer, and there is nothing to round. */
+static bool is_integer(enum lc_dtype f)
+{
+    return f == LC_I32 || f == LC_I64 || f == FMT_BITS16;
+}
+
 uint32_t fmt_code(enum lc_dtype f, double v)
 {
+    if (is_integer(f)) {
+        assert(v == (double) (int32_t) v);
+        return (uint32_t) (int32_t) v;
+    }
     switch (f) {
     case LC_F32:
         return f32_code(v);
@@ -178,6 +188,8 @@ static double value(uint32_t code, int mant, int emin)
 
 double fmt_load(enum lc_dtype f, uint32_t code)
 {
+    if (is_integer(f))
+        return (double) (int32_t) code;
     if (fmt_is_nan(f, code))
         return (double) NAN;
     switch (f) {
@@ -199,6 +211,8 @@ double fmt_load(enum lc_dtype f, uint32_t code)
 
 bool fmt_is_nan(enum lc_dtype f, uint32_t code)
 {
+    if (is_integer(f))
+        return false;
     switch (f) {
     case LC_F32:
         return (code & 0x7fffffff) > 0x7f800000;
@@ -225,6 +239,8 @@ int64_t fmt_order(enum lc_dtype f, uint32_t code)
     assert(!fmt_is_nan(f, code));
     if (f == LC_UE8M0)
         return code;
+    if (is_integer(f))
+        return (int32_t) code;
     const uint32_t sign = f == LC_F32 ? 0x80000000u : f == LC_BF16 ? 0x8000 : f == LC_E4M3 ? 0x80 : 8;
     const int64_t mag = code & (sign - 1);
     return code & sign ? -1 - mag : mag; /* -0 is -1, +0 is 0 */

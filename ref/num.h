@@ -15,7 +15,10 @@
 #error "ref/ defines roundings: build it without -ffast-math"
 #endif
 
-/* Formats here are LC_F32, LC_BF16, LC_E4M3, LC_E2M1X2 (one 4-bit code, not the pair), LC_UE8M0. */
+/* Formats here are LC_F32, LC_BF16, LC_E4M3, LC_E2M1X2 (one 4-bit code, not the pair), LC_UE8M0; and integers: LC_I32, LC_I64
+ * (positions and slots, a code is the low 32 bits of an int32 value) and FMT_BITS16, 16 bits that are copied, NaN payloads too
+ * (QKV-1): its value is its code. */
+#define FMT_BITS16 ((enum lc_dtype)(LC_I64 + 1))
 
 int fmt_bytes(enum lc_dtype f);        /* bytes of one element in memory; LC_I32 4, LC_I64 8 */
 const char *fmt_name(enum lc_dtype f); /* "f32" "bf16" "e4m3" "e2m1" "ue8m0" "i32" "i64" */

@@ -107,12 +107,39 @@ struct hadamard_args {
 /* A serial sum's term passes n roundings; on tensor cores it is 10.5u per 16 terms, and a step's worth at the ends (LIN-1). */
 #define REF_HADAMARD_DENSE_K(n) ((n) + 16.0)
 
+/* APPLY-1: radius of a rotated element's hull over u(|a c| + |b s|), without the factor 1 + 2^-20 for the second order: two
+ * products and a sum; the sum alone where the products are exact. */
+#define REF_ROPE_K 2.0
+#define REF_ROPE_EXACT_K 1.0
+
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;
     struct rope_table_args rope_table;
     struct hadamard_args hadamard;
 };
+
+/* RMS-3, RMS-4 of one row, RMS-5 of one element (ref/rmsnorm.c); shared by the fused operators. */
+struct ref_rms {
+    double rstd;
+    double slack; /* RMS-3's absolute term, relative to s + eps */
+    bool judged;  /* RMS-12 */
+};
+struct ref_rms ref_rms_statistics(int64_t d, const struct iv *r, double eps); /* r: d points; eps: a positive f32 */
+/* v = r * rstd * w * scale, and what a conforming kernel may hold before the store. */
+struct iv ref_rms_y(double r, struct ref_rms row, double w, double scale);
+/* Can an f32 product of some of these magnitudes overflow although others bring it back? No order is ruled out, so such an
+ * element is not judged. */
+bool ref_rms_may_overflow(double r, double rstd, double w, double scale);
+
+/* APPLY-1, APPLY-2 (ref/rope.c): rotates `pairs` pairs of x in place, x being the `2 * pairs` elements of one head that rotate.
+ * Values before the store. cos and sin: the table's row, `pairs` each, of a format whose products with x are exact when
+ * exact_products (a BF16 table and BF16 x). free, if given: 1 where a pair is not judged (an f32 product overflows). */
+struct ref_rotation {
+    int64_t pairs;
+    bool interleaved, conjugate, exact_products;
+};
+void ref_rope_rotate(const struct ref_rotation *how, const double *cos, const double *sin, struct iv *x, uint8_t *free);
 
 int ref_cast_check(const struct lc_call *call, union op_args *out);
 void ref_cast_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);

@@ -40,9 +40,7 @@ static double underflow(double r, double rstd, double w, double scale)
     return ldexp(1 + one + 2 * two, -150);
 }
 
-/* Can an f32 product of some of these factors overflow although others bring it back? No order is ruled out, so such an
- * element is not judged. */
-static bool may_overflow(double r, double rstd, double w, double scale)
+bool ref_rms_may_overflow(double r, double rstd, double w, double scale)
 {
     return max2(r, 1) * max2(rstd, 1) * max2(w, 1) * max2(scale, 1) >= ldexp(1, 127);
 }
@@ -58,38 +56,37 @@ static double weight(const struct rmsnorm_args *a, int64_t i)
     return a->dialect == RMS_GEMMA ? rn_f32(1 + w) : w; /* where 1 + w is no double, w < 2^-28: far from a midpoint */
 }
 
-struct row {
-    double rstd;
-    double slack; /* RMS-3's absolute term, relative to s + eps */
-    bool judged;  /* RMS-12 */
-};
-
-static struct row statistics(const struct rmsnorm_args *a, int64_t row, struct iv *r)
+static void load_row(const struct rmsnorm_args *a, int64_t row, struct iv *r)
 {
     const int64_t x = arg_row(a->t[RMS_X], row), res = a->t[RMS_RESIDUAL] ? arg_row(a->t[RMS_RESIDUAL], row) : 0;
-    struct acc squares;
-    acc_clear(&squares);
-    bool has_inf = false, has_nan = false;
     for (int64_t i = 0; i < a->d; i++) {
         double v = load(a->t[RMS_X], x + i);
         if (a->t[RMS_RESIDUAL])
             v = r_of(a, v + load(a->t[RMS_RESIDUAL], res + i)); /* RMS-1; the sum in a double rounds as the real one would */
         r[i] = iv_pt(v);
-        has_inf = has_inf || isinf(v);
-        has_nan = has_nan || isnan(v);
-        if (isfinite(v))
-            acc_add(&squares, v * v); /* exact */
     }
-    if (has_inf || has_nan)
-        return (struct row) { NAN, 0, !has_inf };
-    const double s = acc_mean_f32(&squares, a->d);        /* RMS-3 */
-    const double rstd = rn_f32_rsqrt(rn_f32(s + a->eps)); /* RMS-4 */
-    const double slack = ldexp((double) a->d, -149) / (s + a->eps);
-    return (struct row) { rstd, slack, acc_double(&squares) < ldexp(1, 127) && slack <= 0.5 };
 }
 
-/* RMS-5: v, and what a conforming kernel may hold before the store. */
-static struct iv y_of(double r, struct row row, double w, double scale)
+struct ref_rms ref_rms_statistics(int64_t d, const struct iv *r, double eps)
+{
+    struct acc squares;
+    acc_clear(&squares);
+    bool has_inf = false, has_nan = false;
+    for (int64_t i = 0; i < d; i++) {
+        has_inf = has_inf || isinf(r[i].v);
+        has_nan = has_nan || isnan(r[i].v);
+        if (isfinite(r[i].v))
+            acc_add(&squares, r[i].v * r[i].v); /* exact */
+    }
+    if (has_inf || has_nan)
+        return (struct ref_rms) { NAN, 0, !has_inf };
+    const double s = acc_mean_f32(&squares, d);        /* RMS-3 */
+    const double rstd = rn_f32_rsqrt(rn_f32(s + eps)); /* RMS-4 */
+    const double slack = ldexp((double) d, -149) / (s + eps);
+    return (struct ref_rms) { rstd, slack, acc_double(&squares) < ldexp(1, 127) && slack <= 0.5 };
+}
+
+struct iv ref_rms_y(double r, struct ref_rms row, double w, double scale)
 {
     const double v = ((r * row.rstd) * w) * scale;
     if (isnan(v) || v == 0)
@@ -105,7 +102,7 @@ static struct iv y_of(double r, struct row row, double w, double scale)
 }
 
 /* RMS-13, hf: an internal rounding of r * rstd, both ends, and the product with w behind it. */
-static struct iv y_of_hf(double r, struct row row, double w)
+static struct iv y_of_hf(double r, struct ref_rms row, double w)
 {
     const double n = r * row.rstd;
     if (isnan(n) || n == 0 || !isfinite(w))
@@ -123,7 +120,8 @@ void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_go
     const struct rmsnorm_args *const a = &args->rmsnorm;
     const struct lc_tensor *const out = a->t[RMS_OUT], *const bf16 = a->t[RMS_BF16];
     struct iv *const y = want->y;
-    const struct row stat = statistics(a, row, y);
+    load_row(a, row, y);
+    const struct ref_rms stat = ref_rms_statistics(a->d, y, a->eps);
     if (a->t[RMS_RESIDUAL_OUT]) {
         for (int64_t i = 0; i < a->d; i++)
             want->at[RMS_RESIDUAL_OUT][i] = iv_round(LC_BF16, y[i]); /* RMS-2; f32res: its RN_bf16, else r is one */
@@ -132,8 +130,10 @@ void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_go
     uint8_t *const q_free = want->free[RMS_OUT];
     for (int64_t i = 0; i < a->d; i++) {
         const double r = y[i].v, w = weight(a, i);
-        y[i] = want->given_y ? want->given_y[i] : a->dialect == RMS_HF ? y_of_hf(r, stat, w) : y_of(r, stat, w, a->out_scale);
-        q_free[i] = !stat.judged || may_overflow(fabs(r), stat.rstd, fabs(w), fabs(a->out_scale));
+        y[i] = want->given_y          ? want->given_y[i]
+               : a->dialect == RMS_HF ? y_of_hf(r, stat, w)
+                                      : ref_rms_y(r, stat, w, a->out_scale);
+        q_free[i] = !stat.judged || ref_rms_may_overflow(fabs(r), stat.rstd, fabs(w), fabs(a->out_scale));
         if (q_free[i])
             y[i] = iv_pt(INFINITY); /* to the cast as to the judge: unspecified (CAST-7, RMS-12) */
     }
