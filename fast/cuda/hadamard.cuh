@@ -165,24 +165,21 @@ template <int C> static __device__ __forceinline__ void fast_had_fetch(const flo
     }
 }
 
+/* C elements of a row from a thread that has no whole vector, or that has one. */
 template <typename X, bool FAST, int C> static __device__ __forceinline__ void fast_had_store_some(char *p, const float (&v)[C])
 {
-    if (FAST && C * sizeof(X) == 8) {
+    if constexpr (C * sizeof(X) == 16) {
+        fast_had_store<X, FAST>(p, v);
+    } else if constexpr (FAST && C * sizeof(X) == 8) {
         __stcs((uint2 *) p, sizeof(X) == 2 ? make_uint2(fast_bf16_pair(v[0], v[1 % C]), fast_bf16_pair(v[2 % C], v[3 % C]))
                                            : make_uint2(__float_as_uint(v[0]), __float_as_uint(v[1 % C])));
-    } else if (FAST && C == 2) {
-        __stcs((uint32_t *) p, fast_bf16_pair(v[0], v[1 % C]));
+    } else if constexpr (FAST && sizeof(X) == 2 && C == 2) {
+        __stcs((uint32_t *) p, fast_bf16_pair(v[0], v[1]));
     } else {
 #pragma unroll
         for (int j = 0; j < C; j++)
             fast_had_put((X *) p + j, v[j]);
     }
-}
-
-template <typename X, bool FAST>
-static __device__ __forceinline__ void fast_had_store_some(char *p, const float (&v)[16 / sizeof(X)])
-{
-    fast_had_store<X, FAST>(p, v);
 }
 
 /* ---- dense: n = 16 .. 256, BF16 ---- */
