@@ -3,11 +3,10 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "verdict.h"
 
-enum { GUARD = 1024, LINE = 128 };
+enum { LINE = 128 };
 
 static void layout(struct call *c)
 {
@@ -93,6 +92,12 @@ void call_plan(struct call *c, const struct kase *k)
     layout(c);
 }
 
+static int no_memory(struct call *c)
+{
+    snprintf(c->msg, sizeof c->msg, "out of memory: an arena of %zu bytes", c->arena_size);
+    return -1;
+}
+
 int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
 {
     call_plan(c, k);
@@ -104,22 +109,21 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
             else if (c->slot[i].listed && c->slot[i].miss > 0)
                 c->slot[i].offset = c->slot[i].offset / LINE * LINE + (size_t) c->slot[i].miss;
     }
-    c->image = mmap(NULL, c->arena_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    c->own = calloc(c->arena_size, 1); /* KEEP */
-    if (c->image == MAP_FAILED || !c->own) {
-        c->image = NULL;
-        snprintf(c->msg, sizeof c->msg, "out of memory: an arena of %zu bytes", c->arena_size);
-        return -1;
-    }
+    if (windows_whole(c) || !(c->image = arena_new(c)))
+        return no_memory(c);
     call_bind(c, c->image, c->view, &c->pristine);
     if (c->bad >= 0) {
-        memset(c->image, POISON_A, c->arena_size);
+        if (!(c->own = arena_new(c))) /* all KEEP */
+            return no_memory(c);
+        call_poison(c, POISON_A);
         return 0;
     }
     c->pristine.msg = c->msg;
     c->pristine.msg_size = sizeof c->msg;
     if (c->op->check(&c->pristine, &c->args) != LC_OK)
         return -1; /* c->msg says why: the descriptor built a call that the contract refuses */
+    if (windows_rows(c) || arena_show(c, c->image) || !(c->own = arena_new(c))) /* all KEEP */
+        return no_memory(c);
     for (int i = 0; i < MAX_TENSORS; i++)
         if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT) {
             own_padding(c, i);
@@ -145,15 +149,18 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
 
 void call_poison(struct call *c, uint8_t poison)
 {
-    for (size_t i = 0; i < c->arena_size; i++)
-        if (c->own[i] != INPUT && c->own[i] != INOUT)
-            c->image[i] = poison;
+    for (int w = 0; w < c->n_windows; w++)
+        for (size_t i = c->window[w].begin; i < c->window[w].end; i++)
+            if (c->own[i] != INPUT && c->own[i] != INOUT)
+                c->image[i] = poison;
 }
 
 void call_close(struct call *c)
 {
-    if (c->image)
-        munmap(c->image, c->arena_size);
-    free(c->own);
+    arena_free(c->image);
+    arena_free(c->own);
+    free(c->window);
     c->image = c->own = NULL;
+    c->window = NULL;
+    c->n_windows = 0;
 }

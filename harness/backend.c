@@ -4,7 +4,7 @@
 #include <fenv.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
+#include <time.h>
 
 #include "../fast/cuda/device.h"
 #include "backend.h"
@@ -212,18 +212,48 @@ void *backend_symbol(const struct backend *b, const char *name)
     return b->library ? dlsym(b->library, name) : NULL;
 }
 
+uint8_t *device_arena(const struct lc_device *d, const struct call *c, int *status, char *why, size_t size)
+{
+    static size_t in_vain = SIZE_MAX; /* waited for, once */
+    const struct timespec tenth = { 0, 100000000 };
+    uint8_t *arena = d->alloc(c->arena_size);
+    for (int i = 0; !arena && call_is_sparse(c) && c->arena_size < in_vain && i < 30; i++) {
+        nanosleep(&tenth, NULL);
+        arena = d->alloc(c->arena_size);
+    }
+    *status = arena ? 0 : call_is_sparse(c) ? LC_UNSUPPORTED : -1;
+    if (*status == LC_UNSUPPORTED)
+        in_vain = c->arena_size < in_vain ? c->arena_size : in_vain;
+    if (!arena)
+        snprintf(why, size, "device memory, %zu bytes that the case spans: %s", c->arena_size, d->last_error());
+    return arena;
+}
+
+int device_load(const struct lc_device *d, const struct call *c, uint8_t *arena, const uint8_t *image)
+{
+    int status = 0;
+    for (int i = 0; i < c->n_windows && !status; i++)
+        status = d->upload(arena + c->window[i].begin, image + c->window[i].begin, c->window[i].end - c->window[i].begin);
+    return status;
+}
+
+int device_read(const struct lc_device *d, const struct call *c, uint8_t *after, const uint8_t *arena)
+{
+    int status = 0;
+    for (int i = 0; i < c->n_windows && !status; i++)
+        status = d->download(after + c->window[i].begin, arena + c->window[i].begin, c->window[i].end - c->window[i].begin);
+    return status;
+}
+
 static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, char *msg, size_t size)
 {
     struct lc_tensor tensors[MAX_TENSORS];
     struct lc_call call;
     void *space = NULL;
-    /* its own pages, fenced: a write far outside is a crash of this case, not a change of ours */
-    const size_t page = 4096;
-    uint8_t *const fence = mmap(NULL, c->arena_size + 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (fence == MAP_FAILED || mprotect(fence + page, c->arena_size, PROT_READ | PROT_WRITE))
+    uint8_t *const arena = arena_new(c);
+    if (!arena)
         return fail(msg, size, "%s%s", "out of memory: the arena", "");
-    uint8_t *const arena = fence + page;
-    memcpy(arena, c->image, c->arena_size);
+    arena_copy(c, arena, c->image);
     call_bind(c, arena, tensors, &call);
     call.msg = msg;
     call.msg_size = size;
@@ -236,9 +266,9 @@ static int run_on_host(struct backend *b, const struct lc_kernel *k, struct call
     int status = backend_call(b, k, c->op, &call);
     if (space)
         status = workspace_kept(space, call.workspace_size, c->image[0], status, msg, size);
-    memcpy(after, arena, c->arena_size);
+    arena_copy(c, after, arena);
     free(space);
-    munmap(fence, c->arena_size + 2 * page);
+    arena_free(arena);
     return status;
 }
 
@@ -254,12 +284,14 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
         if (b->arena)
             d->free(b->arena);
         b->arena_size = 0;
-        b->arena = d->alloc(c->arena_size);
-        if (!b->arena)
-            return fail(msg, size, "device memory: %s%s", d->last_error(), "");
+        int status;
+        if (!(b->arena = device_arena(d, c, &status, msg, size))) {
+            arena_copy(c, after, c->image);
+            return status;
+        }
         b->arena_size = c->arena_size;
     }
-    if (d->upload(b->arena, c->image, c->arena_size))
+    if (device_load(d, c, b->arena, c->image))
         return fail(msg, size, "upload: %s%s", d->last_error(), "");
     call_bind(c, b->arena, tensors, &call);
     call.device = 0;
@@ -274,7 +306,7 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
         call.workspace = space + WORKSPACE_GUARD;
     }
     int status = backend_call(b, k, c->op, &call);
-    if (d->stream_sync(b->stream) || d->download(after, b->arena, c->arena_size) || /* an asynchronous fault names its case */
+    if (d->stream_sync(b->stream) || device_read(d, c, after, b->arena) || /* an asynchronous fault names its case */
         (space && d->download(copy, space, call.workspace_size + 2 * WORKSPACE_GUARD)))
         status = fail(msg, size, "device fault: %s%s", d->last_error(), "") - 1; /* -2: this process is done with the device */
     else if (space)
@@ -282,6 +314,11 @@ static int run_on_device(struct backend *b, const struct lc_kernel *k, struct ca
     if (space)
         d->free(space);
     free(copy);
+    if (call_is_sparse(c)) { /* gigabytes that the next case has no use for */
+        d->free(b->arena);
+        b->arena = NULL;
+        b->arena_size = 0;
+    }
     return status;
 }
 

@@ -94,7 +94,7 @@ json_t *baseline_job(struct backend *b, const struct lc_kernel *k, const struct 
     struct seat s;
     char id[MAX_ID], msg[512] = "out of memory";
     json_t *const tensors = json_object();
-    uint8_t *const after = malloc(c->arena_size);
+    uint8_t *const after = arena_new(c);
     int status = after ? seat_open(&s, b, k, c) : -1;
     kase_print(&c->id, id, sizeof id);
     if (after) {
@@ -106,7 +106,7 @@ json_t *baseline_job(struct backend *b, const struct lc_kernel *k, const struct 
     for (int i = 0; i < MAX_TENSORS && !status; i++)
         if (c->slot[i].listed && c->slot[i].on && c->slot[i].dir == DIR_OUT && !call_is_copy(c, i))
             json_object_set_new(tensors, c->slot[i].t.name, tensor_json(c, after, i, codes));
-    free(after);
+    arena_free(after);
     *lost = status == -2;
     return json_pack("{s:s, s:s, s:s, s:o, s:s%}", "case", id, "op", c->op->name, "outcome",
                      status == 0                ? "pass"

@@ -164,12 +164,16 @@ static int prepare(struct bench *b, const struct kase *k)
     judge_call(b->backend, b->kernel, &b->few, NULL, r);
     const enum outcome outcome = r->outcome;
     free(r);
-    b->judged = malloc(b->few.arena_size);
+    b->judged = arena_new(&b->few);
     if (outcome != PASS || !b->judged || backend_run(b->backend, b->kernel, &b->few, b->judged, b->why, sizeof b->why)) {
         snprintf(b->why, sizeof b->why, "not timed: %s on %d rows", outcome_names[outcome], (int) small.i[a]);
         return -1;
     }
     call_plan(&b->many, k);
+    if (call_is_sparse(&b->many)) {
+        snprintf(b->why, sizeof b->why, "not timed: it spans %zu bytes", b->many.arena_size);
+        return -1;
+    }
     struct lc_call plan;
     uint8_t *const image = malloc(b->many.arena_size);
     b->out = malloc(b->many.arena_size);
@@ -240,7 +244,7 @@ static json_t *one(struct backend *backend, const char *name, const struct lc_ke
         else
             free(b->set[i]);
     call_close(&b->few);
-    free(b->judged);
+    arena_free(b->judged);
     free(b->out);
     free(b);
     return row;

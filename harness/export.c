@@ -11,6 +11,8 @@
 int export_slot(hid_t group, const struct call *c, int slot, const uint8_t *outputs, char *why, size_t size)
 {
     const struct slot *const s = &c->slot[slot];
+    if (call_is_sparse(c))
+        return h5_say(why, size, "%s: too large a storage for a file", s->t.name);
     uint8_t *const storage = calloc(s->bytes + 1, 1);
     if (!storage)
         return h5_say(why, size, "%s: out of memory", s->t.name);

@@ -150,6 +150,8 @@ static int from_file(void *user, const char *tensor, void *storage, size_t bytes
 {
     struct source *const from = user;
     const struct slot *const s = slot_named(from->c, tensor);
+    if (call_is_sparse(from->c))
+        return h5_say(from->why, sizeof from->why, "%s: too large a storage for a file", tensor);
     if (!s || s->bytes != bytes)
         return h5_say(from->why, sizeof from->why, "%s: no such input", tensor);
     return h5_read_slot(from->group, s, storage, from->why, sizeof from->why);

@@ -19,7 +19,7 @@ static double now_ms(void)
 /* The outputs of the file, each at its slot's place in `after`. 0, or -1 and why. */
 static int read_outputs(struct golden *g, const struct call *c, uint8_t *after, char *why, size_t size)
 {
-    memcpy(after, c->image, c->arena_size);
+    arena_copy(c, after, c->image);
     for (int i = 0; i < MAX_TENSORS; i++) {
         const struct slot *const s = &c->slot[i];
         const bool written = s->listed && s->on && s->dir == DIR_OUT && !call_is_copy(c, i); /* RMS-7: a BF16 out is bf16 too */
@@ -39,7 +39,7 @@ static void judge_case(struct golden *g, const struct kase *k, struct call *c, s
     memset(r, 0, sizeof *r);
     if (golden_open_call(g, c, k, &y))
         snprintf(why, sizeof why, "%s", c->msg);
-    else if ((after = malloc(c->arena_size)) && !read_outputs(g, c, after, why, sizeof why))
+    else if ((after = arena_new(c)) && !read_outputs(g, c, after, why, sizeof why))
         why[0] = 0;
     if (why[0]) {
         r->outcome = BROKEN;
@@ -49,7 +49,7 @@ static void judge_case(struct golden *g, const struct kase *k, struct call *c, s
         result_settle(c, r);
     }
     r->ms = now_ms() - begin;
-    free(after);
+    arena_free(after);
     free(y);
 }
 

@@ -57,6 +57,10 @@ struct slot {           /* one tensor of a call; storage lies in the arena */
     size_t offset, bytes; /* in the arena, set by arena_layout */
 };
 
+struct window { /* bytes of an arena, in whole pages */
+    size_t begin, end;
+};
+
 struct call {
     struct kase id;
     const struct op *op;
@@ -72,6 +76,8 @@ struct call {
     uint8_t *image;          /* pristine arena: poison, inputs */
     uint8_t *own;            /* enum owner per byte */
     size_t arena_size;
+    struct window *window; /* what of the arena there is memory for, and is compared: all, but in a sparse call (window.c) */
+    int n_windows;
     char msg[512];
 };
 

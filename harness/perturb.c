@@ -67,7 +67,7 @@ static int reuse(struct attempt *t)
     if (other)
         call_close(other);
     free(other);
-    free(after);
+    arena_free(after);
     free(same);
     return status;
 }
@@ -87,15 +87,16 @@ static int stale(struct attempt *t)
     int64_t *const same = rows_same(t);
     int status = other && same ? attempt_other(t, 1, other, &after) : -1;
     memset(&s, 0, sizeof s);
-    if (!status && !(image = malloc(base->arena_size)))
+    if (!status && !(image = arena_new(base)))
         status = -1;
     if (!status)
         status = seat_open(&s, t->backend, t->kernel, base);
     for (int i = 0; i < 2 && !status; i++) {
-        memcpy(image, base->image, base->arena_size);
-        for (size_t at = 0; at < base->arena_size; at++)
-            if (base->own[at] == OWNED)
-                image[at] = i ? t->want[at] : after[at];
+        arena_copy(base, image, base->image);
+        for (int w = 0; w < base->n_windows; w++)
+            for (size_t at = base->window[w].begin; at < base->window[w].end; at++)
+                if (base->own[at] == OWNED)
+                    image[at] = i ? t->want[at] : after[at];
         for (int k = 0; i && k < MAX_TENSORS; k++) {
             const struct slot *const o = &base->slot[k];
             const bool written = o->listed && o->on && o->dir == DIR_OUT && o->same_as < 0;
@@ -119,8 +120,8 @@ static int stale(struct attempt *t)
     if (other)
         call_close(other);
     free(other);
-    free(after);
-    free(image);
+    arena_free(after);
+    arena_free(image);
     free(same);
     return status;
 }

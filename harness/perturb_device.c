@@ -40,13 +40,15 @@ static int long_copies(struct seat *s, void *load, void *stream)
 
 /* The inputs arrive in stream order, behind long copies: a kernel that runs on another stream, or early, meets poison (N01).
  * staged: the arena's image on the device. */
-static int one_stream(struct attempt *t, struct seat *s, void *stream, void *load, const void *staged, const int64_t *same)
+static int one_stream(struct attempt *t, struct seat *s, void *stream, void *load, const uint8_t *staged, const int64_t *same)
 {
     const struct call *const c = t->base;
     int status = seat_lost(s, s->device->fill(s->arena, POISON_B, c->arena_size), "fill");
     status = status ? status : long_copies(s, load, stream);
-    if (!status)
-        status = seat_lost(s, s->device->copy(s->arena, staged, c->arena_size, stream), "copy");
+    for (int i = 0; i < c->n_windows && !status; i++) {
+        const struct window w = c->window[i];
+        status = seat_lost(s, s->device->copy(s->arena + w.begin, staged + w.begin, w.end - w.begin, stream), "copy");
+    }
     status = status ? status : seat_start(s, stream);
     status = status ? status : seat_wait(s, stream);
     status = status ? status : seat_read(s, t->got);
@@ -59,7 +61,8 @@ int perturb_stream(struct attempt *t)
 {
     static void *streams[2]; /* they live as long as the process */
     struct seat s;
-    void *load = NULL, *staged = NULL;
+    void *load = NULL;
+    uint8_t *staged = NULL;
     if (on_host(t))
         return 0;
     int64_t *const same = rows_same(t);
@@ -71,7 +74,7 @@ int perturb_stream(struct attempt *t)
     if (!status)
         status = seat_lost(&s, !(staged = s.device->alloc(t->base->arena_size)), "device memory");
     if (!status)
-        status = seat_lost(&s, s.device->upload(staged, t->base->image, t->base->arena_size), "upload");
+        status = seat_lost(&s, device_load(s.device, t->base, staged, t->base->image), "upload");
     for (int i = 0; i < 2 * 2 && !status; i++) {
         void **const stream = &streams[i % 2];
         if (!*stream)
@@ -216,7 +219,7 @@ int perturb_graph(struct attempt *t)
         status = attempt_failed(t, &r->seat, status ? status : replay(t, r, same));
     for (int i = 1; r && i < SEEDS; i++) {
         call_close(&r->other[i]);
-        free(r->after[i]);
+        arena_free(r->after[i]);
     }
     free(r);
     free(same);

@@ -26,11 +26,11 @@ static int write_rows(hid_t file, const struct attempt *t, const struct perturba
 {
     char id[MAX_ID];
     struct call view = *c;
-    uint8_t *const codes = malloc(c->arena_size);
+    uint8_t *const codes = arena_new(c);
     kase_print(&c->id, id, sizeof id);
     int status = codes ? 0 : h5_say(why, size, "out of memory");
     if (codes)
-        memcpy(codes, c->image, c->arena_size);
+        arena_copy(c, codes, c->image);
     for (int turn = 0; turn < 2 && !status; turn++) {
         rows_store(c, codes, t->base, turn ? t->saved : t->want, t->d.saved, t->d.n_saved);
         if (turn == 0)
@@ -51,7 +51,7 @@ static int write_rows(hid_t file, const struct attempt *t, const struct perturba
         if (turn)
             H5Gclose(group);
     }
-    free(codes);
+    arena_free(codes);
     return status;
 }
 
@@ -145,10 +145,10 @@ json_t *perturb_job(struct backend *b, const struct lc_kernel *k, const struct c
     const double begin = now_ms();
     char id[MAX_ID], why[512] = "";
     kase_print(&base->id, id, sizeof id);
-    t.want = malloc(base->arena_size);
-    t.got = malloc(base->arena_size);
-    if (save && (t.saved = malloc(base->arena_size)))
-        memcpy(t.saved, base->image, base->arena_size);
+    t.want = arena_new(base);
+    t.got = arena_new(base);
+    if (save && (t.saved = arena_new(base)))
+        arena_copy(base, t.saved, base->image);
     int status = t.want && t.got ? seat_open(&s, b, k, base) : -1;
     if (t.want && t.got) {
         status = status ? status : seat_load(&s, base->image);
@@ -179,8 +179,8 @@ json_t *perturb_job(struct backend *b, const struct lc_kernel *k, const struct c
         else
             json_object_set_new(o, "saved", json_string(save));
     }
-    free(t.want);
-    free(t.got);
-    free(t.saved);
+    arena_free(t.want);
+    arena_free(t.got);
+    arena_free(t.saved);
     return o;
 }

@@ -218,7 +218,7 @@ int rows_try(struct attempt *t, const struct kase *k, const int64_t *from, const
     struct call *const c = calloc(1, sizeof *c);
     uint8_t *after = NULL;
     int status = c ? rows_open(c, k, t->base, from) : -1;
-    if (status || !(after = malloc(c->arena_size))) {
+    if (status || !(after = arena_new(c))) {
         snprintf(t->msg, sizeof t->msg, "%s", c && c->msg[0] ? c->msg : "out of memory");
         status = -1;
     } else
@@ -237,7 +237,7 @@ int rows_try(struct attempt *t, const struct kase *k, const int64_t *from, const
     if (c)
         call_close(c);
     free(c);
-    free(after);
+    arena_free(after);
     return status;
 }
 
@@ -246,7 +246,7 @@ int attempt_other(struct attempt *t, int seed, struct call *c, uint8_t **after)
     struct kase k = t->base->id;
     k.i[axis_of(k.op, "seed")] += seed;
     *after = NULL;
-    if (call_open(c, &k, NULL, NULL) || !(*after = malloc(c->arena_size))) {
+    if (call_open(c, &k, NULL, NULL) || !(*after = arena_new(c))) {
         snprintf(t->msg, sizeof t->msg, "%s", c->msg[0] ? c->msg : "out of memory");
         return -1;
     }

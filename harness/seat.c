@@ -3,29 +3,14 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "../fast/cuda/device.h"
-
-enum { PAGE = 4096 };
 
 int seat_lost(struct seat *s, int status, const char *what)
 {
     if (status)
         snprintf(s->msg, sizeof s->msg, "%s: %s", what, s->device ? s->device->last_error() : "out of memory");
     return status ? -1 : 0;
-}
-
-static int open_host(struct seat *s)
-{
-    const size_t size = s->c->arena_size;
-    s->fence = mmap(NULL, size + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (s->fence == MAP_FAILED) {
-        s->fence = NULL;
-        return seat_lost(s, 1, "the arena");
-    }
-    s->arena = s->fence + PAGE;
-    return seat_lost(s, mprotect(s->arena, size, PROT_READ | PROT_WRITE), "the arena");
 }
 
 int seat_open(struct seat *s, struct backend *b, const struct lc_kernel *k, const struct call *c)
@@ -37,9 +22,10 @@ int seat_open(struct seat *s, struct backend *b, const struct lc_kernel *k, cons
     if (k->on_device) {
         if (!(s->device = backend_device(b, s->msg, sizeof s->msg)))
             return -1;
-        if (!(s->arena = s->device->alloc(c->arena_size)))
-            return seat_lost(s, 1, "device memory");
-    } else if (open_host(s))
+        int status;
+        if (!(s->arena = device_arena(s->device, c, &status, s->msg, sizeof s->msg)))
+            return status;
+    } else if (seat_lost(s, !(s->arena = arena_new(c)), "the arena"))
         return -1;
     call_bind(c, s->arena, s->tensors, &s->call);
     s->call.device = k->on_device ? 0 : -1;
@@ -60,8 +46,8 @@ int seat_open(struct seat *s, struct backend *b, const struct lc_kernel *k, cons
 int seat_load(struct seat *s, const uint8_t *image)
 {
     if (s->device)
-        return seat_lost(s, s->device->upload(s->arena, image, s->c->arena_size), "upload");
-    memcpy(s->arena, image, s->c->arena_size);
+        return seat_lost(s, device_load(s->device, s->c, s->arena, image), "upload");
+    arena_copy(s->c, s->arena, image);
     return 0;
 }
 
@@ -82,8 +68,8 @@ int seat_wait(struct seat *s, void *stream)
 int seat_read(struct seat *s, uint8_t *after)
 {
     if (s->device)
-        return seat_lost(s, s->device->download(after, s->arena, s->c->arena_size), "device fault") ? -2 : 0;
-    memcpy(after, s->arena, s->c->arena_size);
+        return seat_lost(s, device_read(s->device, s->c, after, s->arena), "device fault") ? -2 : 0;
+    arena_copy(s->c, after, s->arena);
     return 0;
 }
 
@@ -102,8 +88,7 @@ void seat_close(struct seat *s)
         if (s->call.workspace)
             s->device->free(s->call.workspace);
     } else {
-        if (s->fence)
-            munmap(s->fence, s->c->arena_size + 2 * PAGE);
+        arena_free(s->arena);
         free(s->call.workspace);
     }
     memset(s, 0, sizeof *s);

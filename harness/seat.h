@@ -11,7 +11,7 @@ struct seat {
     const struct lc_kernel *kernel;
     const struct call *c;
     const struct lc_device *device; /* NULL: on the host */
-    uint8_t *arena, *fence;         /* fence: host pages around it that may not be touched */
+    uint8_t *arena;
     struct lc_tensor tensors[MAX_TENSORS];
     struct lc_call call;
     char msg[512];

@@ -143,33 +143,37 @@ static void place_name(const struct call *c, size_t at, char *to, size_t size)
 static void check_kept(const struct call *c, const uint8_t *after, struct result *r, enum check check, const char *clause)
 {
     const int refused = check == CHECK_REFUSAL;
-    for (size_t at = 0; at < c->arena_size; at++) {
-        if (after[at] == c->image[at] || (!refused && (c->own[at] == OWNED || c->own[at] == PAD || c->own[at] == INOUT)))
-            continue;
-        struct finding *const f = note(r, check, -1);
-        if (f->count == 1) {
-            char place[160];
-            place_name(c, at, place, sizeof place);
-            snprintf(f->words, sizeof f->words, "wrote 0x%02x over 0x%02x, %s (%s)", after[at], c->image[at], place, clause);
+    for (int w = 0; w < c->n_windows; w++)
+        for (size_t at = c->window[w].begin; at < c->window[w].end; at++) {
+            if (after[at] == c->image[at] || (!refused && (c->own[at] == OWNED || c->own[at] == PAD || c->own[at] == INOUT)))
+                continue;
+            struct finding *const f = note(r, check, -1);
+            if (f->count == 1) {
+                char place[160];
+                place_name(c, at, place, sizeof place);
+                snprintf(f->words, sizeof f->words, "wrote 0x%02x over 0x%02x, %s (%s)", after[at], c->image[at], place, clause);
+            }
         }
-    }
+}
+
+static void note_poison(const struct call *c, size_t at, uint8_t a, uint8_t b, struct result *r)
+{
+    struct finding *const f = note(r, CHECK_POISON, -1);
+    if (f->count > 1)
+        return;
+    char place[160];
+    place_name(c, at, place, sizeof place);
+    place[strcspn(place, ",")] = 0;
+    snprintf(f->words, sizeof f->words, "%s: 0x%02x when memory held 0x%02x, 0x%02x when it held 0x%02x: %s (DET-3)", place, a,
+             POISON_A, b, POISON_B, a == POISON_A && b == POISON_B ? "not written" : "depends on a byte it may not read");
 }
 
 static void check_poison(const struct call *c, const uint8_t *a, const uint8_t *b, struct result *r)
 {
-    for (size_t at = 0; at < c->arena_size; at++) {
-        if ((c->own[at] != OWNED && c->own[at] != INOUT) || a[at] == b[at])
-            continue;
-        struct finding *const f = note(r, CHECK_POISON, -1);
-        if (f->count == 1) {
-            char place[160];
-            place_name(c, at, place, sizeof place);
-            place[strcspn(place, ",")] = 0;
-            snprintf(f->words, sizeof f->words, "%s: 0x%02x when memory held 0x%02x, 0x%02x when it held 0x%02x: %s (DET-3)",
-                     place, a[at], POISON_A, b[at], POISON_B,
-                     a[at] == POISON_A && b[at] == POISON_B ? "not written" : "depends on a byte it may not read");
-        }
-    }
+    for (int w = 0; w < c->n_windows; w++)
+        for (size_t at = c->window[w].begin; at < c->window[w].end; at++)
+            if ((c->own[at] == OWNED || c->own[at] == INOUT) && a[at] != b[at])
+                note_poison(c, at, a[at], b[at], r);
 }
 
 /* ---- one case ---- */
@@ -193,7 +197,7 @@ static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c,
     const struct bad *const bad = &c->op->bads[c->bad];
     for (int i = 0; i < 2; i++) {
         char msg[512] = "";
-        memset(c->image, poisons[i], c->arena_size);
+        call_poison(c, poisons[i]);
         const int status = backend_run(b, k, c, after, msg, sizeof msg);
         if (status < 0) {
             r->outcome = status == -2 ? CRASH : BROKEN;
@@ -286,7 +290,7 @@ void judge_call(struct backend *b, const struct lc_kernel *k, struct call *c, co
     memset(r, 0, sizeof *r);
     r->claims = k->claims;
     const double begin = now_ms();
-    uint8_t *const after = malloc(c->arena_size), *const again = malloc(c->arena_size);
+    uint8_t *const after = arena_new(c), *const again = arena_new(c);
     char msg[512] = "";
     if (!after || !again) {
         r->outcome = BROKEN;
@@ -308,8 +312,8 @@ void judge_call(struct backend *b, const struct lc_kernel *k, struct call *c, co
         } else
             other_status(c, status, msg, after, false, r);
     }
-    free(after);
-    free(again);
+    arena_free(after);
+    arena_free(again);
     r->ms = now_ms() - begin;
     result_settle(c, r);
 }

@@ -15,8 +15,19 @@ void call_plan(struct call *c, const struct kase *k); /* slots, scalars and layo
 int call_open(struct call *c, const struct kase *k, given_fn given, void *user);
 void call_close(struct call *c);
 void call_poison(struct call *c, uint8_t poison); /* every byte of image that holds no input */
+bool call_is_sparse(const struct call *c);        /* a storage is so large that its rows alone have memory */
+/* A block laid out as the arena, all zero, with memory for the call's windows and fences around; NULL: there is none. */
+uint8_t *arena_new(const struct call *c);
+void arena_free(uint8_t *arena); /* NULL too */
+void arena_copy(const struct call *c, uint8_t *to, const uint8_t *from);
 /* The call over an arena at `base` (host or device address); tensors is room for MAX_TENSORS. */
 void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors, struct lc_call *to);
+
+/* ---- windows (window.c), for call_open: 0, or -1 ---- */
+enum { GUARD = 1024 };                           /* bytes before and behind each storage */
+int windows_whole(struct call *c);               /* of what is not sparse */
+int windows_rows(struct call *c);                /* adds the rows of what is; needs c->args */
+int arena_show(const struct call *c, uint8_t *); /* gives memory to windows that came later */
 
 /* ---- backends (backend.c) ---- */
 struct backend;

@@ -75,6 +75,8 @@ template <typename T> __device__ T *row_of(const struct view &v, int64_t b, int6
     int64_t at = b * v.batch + i * v.row;
     if (mut == MUT_cu_rms_offset_24)
         at &= 0xffffff;
+    if (mut == MUT_cu_rms_offset_32 || mut == MUT_cu_cast_offset_32 || mut == MUT_cu_had_offset_32)
+        at = (int64_t) (uint32_t) at;
     return (T *) v.base + at;
 }
 

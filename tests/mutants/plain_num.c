@@ -147,6 +147,42 @@ bool plain_one_of(enum mutant mut, const enum mutant *list, int n)
 }
 
 /* RMS-8, CAST-10: rows of a (B, M, d), (M, d) or (d) view, each operand with its own strides. */
+/* Mutants of table_offset.h: the tensor whose offset wraps, and which part of it. */
+static const struct {
+    enum mutant mut;
+    const char *tensor;
+    enum { ROWS, ROWS_SIGNED, BATCHES } what;
+} wraps[] = {
+    { MUT_cast_offset_32, "x", ROWS },
+    { MUT_cast_offset_31, "x", ROWS_SIGNED },
+    { MUT_cast_batch_offset_32, "x", BATCHES },
+    { MUT_rms_x_offset_32, "x", ROWS },
+    { MUT_rms_x_offset_31, "x", ROWS_SIGNED },
+    { MUT_rms_residual_offset_32, "residual", ROWS },
+    { MUT_rms_out_offset_32, "out", ROWS },
+    { MUT_rms_bf16_offset_32, "bf16", ROWS },
+    { MUT_rms_residual_out_offset_32, "residual_out", ROWS },
+    { MUT_rms_batch_offset_32, "x", BATCHES },
+    { MUT_had_x_offset_32, "x", ROWS },
+    { MUT_had_x_offset_31, "x", ROWS_SIGNED },
+    { MUT_had_out_offset_32, "out", ROWS },
+    { MUT_had_batch_offset_32, "x", BATCHES },
+};
+
+/* b * batch + i * step, as the mutant holds it. */
+static int64_t wrapped(const struct lc_tensor *t, int64_t batch, int64_t row, enum mutant mut)
+{
+    for (size_t k = 0; k < sizeof wraps / sizeof *wraps; k++) {
+        if (wraps[k].mut != mut || strcmp(wraps[k].tensor, t->name))
+            continue;
+        if (wraps[k].what == BATCHES)
+            return (int64_t) (uint32_t) batch + row;
+        const int64_t low = (int64_t) (uint32_t) row;
+        return batch + (wraps[k].what == ROWS_SIGNED && low >> 31 ? low - (INT64_C(1) << 32) : low);
+    }
+    return batch + row;
+}
+
 int64_t plain_row(const struct lc_tensor *t, int64_t m, int64_t row, enum mutant mut)
 {
     const int64_t step = t->rank > 1 ? t->stride[t->rank - 2] : 0, b = m > 0 ? row / m : 0, i = m > 0 ? row % m : 0;
@@ -154,7 +190,7 @@ int64_t plain_row(const struct lc_tensor *t, int64_t m, int64_t row, enum mutant
         return row * step;
     if (mut == MUT_rms_offset_24 || mut == MUT_cast_offset_24 || mut == MUT_had_offset_24)
         return row * step & 0xffffff;
-    return (t->rank > 2 ? b * t->stride[0] : 0) + i * step;
+    return wrapped(t, t->rank > 2 ? b * t->stride[0] : 0, i * step, mut);
 }
 
 /* True where the message cites this clause. */

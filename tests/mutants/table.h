@@ -354,6 +354,7 @@ MC(cu_cast_byte_order, cast, "SF-3", "clause", "cast(M=17,d=128,sf=col,fill=mixe
 MC(cu_cast_pad_spills, cast, "SF-3", "Q08", "cast(M=17,d=128,sf=col,fill=normal)", "keep", "padding written behind the storage")
 
 #include "table_determinism.h"
+#include "table_offset.h"
 
 NOT_A_MUTANT(R01, "it is the contract: RMS-1 rounds x + residual before anything else; the mirror image, R02, is"
                   " rms_residual_f32")

@@ -92,9 +92,11 @@ static int free_it(void *p)
 }
 static void *alloc(size_t n)
 {
-    void *const p = spinning ? NULL : malloc(n + 256);
+    enum { DIRTY = 1 << 26 }; /* of a huge block the rest has no memory before it is touched */
+    const char *const most = getenv("FAKE_DEVICE_BYTES");
+    void *const p = spinning || (most && n > strtoull(most, NULL, 10)) ? NULL : malloc(n + 256);
     if (p)
-        memset(p, 0x5a, n + 256);
+        memset(p, 0x5a, n + 256 < DIRTY ? n + 256 : DIRTY);
     return p;
 }
 static int upload(void *dst, const void *src, size_t n)
