@@ -16,41 +16,26 @@ static double now_ms(void)
     return (double) t.tv_sec * 1e3 + (double) t.tv_nsec / 1e6;
 }
 
-/* The outputs of the file, each at its slot's place in `after`. 0, or -1 and why. */
-static int read_outputs(struct golden *g, const struct call *c, uint8_t *after, char *why, size_t size)
-{
-    arena_copy(c, after, c->image);
-    for (int i = 0; i < MAX_TENSORS; i++) {
-        const struct slot *const s = &c->slot[i];
-        const bool written = s->listed && s->on && s->dir == DIR_OUT && !call_is_copy(c, i); /* RMS-7: a BF16 out is bf16 too */
-        if (written && golden_read(g, c, i, after + s->offset, why, size))
-            return -1;
-    }
-    return 0;
-}
+struct judged {
+    const struct options *o;
+    const char *path;
+    struct run *run;
+    size_t done;
+};
 
-/* y.* of the file are not believed here: the judge is the reference. */
-static void judge_case(struct golden *g, const struct kase *k, struct call *c, struct result *r)
+static bool finished(void *user, const struct job *job, json_t *result)
 {
-    struct iv *y = NULL;
-    uint8_t *after = NULL;
-    char why[2048] = "out of memory";
-    const double begin = now_ms();
-    memset(r, 0, sizeof *r);
-    if (golden_open_call(g, c, k, &y))
-        snprintf(why, sizeof why, "%s", c->msg);
-    else if ((after = arena_new(c)) && !read_outputs(g, c, after, why, sizeof why))
-        why[0] = 0;
-    if (why[0]) {
-        r->outcome = BROKEN;
-        snprintf(r->msg, sizeof r->msg, "%.500s", why);
-    } else {
-        judge_values(c, after, NULL, r);
-        result_settle(c, r);
-    }
-    r->ms = now_ms() - begin;
-    arena_free(after);
-    free(y);
+    struct judged *const to = user;
+    (void) job;
+    json_object_set_new(result, "backend", json_string("file"));
+    json_object_set_new(result, "kernel", json_string("-"));
+    json_object_set_new(result, "file", out_words(to->path));
+    json_array_append(to->run->results, result);
+    to->done++;
+    if (!strcmp(outcome_of(result), "pass"))
+        return true;
+    out_failure(stdout, result, to->o->verbose);
+    return !to->o->stop_at_first;
 }
 
 static int judge_file(const char *path, const struct options *o, struct run *run)
@@ -58,11 +43,11 @@ static int judge_file(const char *path, const struct options *o, struct run *run
     char why[2048];
     struct cases all = { NULL, 0, 0 }, chosen = { NULL, 0, 0 };
     struct options cut = *o;
-    struct golden *const g = golden_open(path, why, sizeof why);
-    struct call *const c = calloc(1, sizeof *c);
-    struct result *const r = calloc(1, sizeof *r);
-    int status = !g ? usage_error("%s", why) : !c || !r ? usage_error("out of memory") : 0;
+    struct judged to = { o, path, run, 0 };
+    int status = golden_cases(path, o, &all);
     cut.ops.n = 0; /* those words were files */
+    if (o->cases.n)
+        cases_free(&all);
     for (int i = 0; !status && i < o->cases.n; i++) {
         struct kase k;
         if (kase_parse(&k, o->cases.at[i], why, sizeof why))
@@ -70,30 +55,14 @@ static int judge_file(const char *path, const struct options *o, struct run *run
         else
             cases_add(&all, &k);
     }
-    for (size_t i = 0; !status && !o->cases.n && i < golden_count(g); i++)
-        cases_add(&all, golden_kase(g, i));
     if (!status)
         status = options_pick(&cut, &all, &chosen);
-    for (size_t i = 0; !status && i < chosen.n; i++) {
-        judge_case(g, &chosen.at[i], c, r);
-        json_t *const result = result_json(c, r);
-        json_object_set_new(result, "backend", json_string("file"));
-        json_object_set_new(result, "kernel", json_string("-"));
-        json_object_set_new(result, "file", json_string(path));
-        json_array_append_new(run->results, result);
-        call_close(c);
-        if (r->outcome == PASS)
-            continue;
-        out_failure(stdout, result, o->verbose);
-        if (o->stop_at_first)
-            break;
-    }
+    if (!status)
+        status = golden_jobs(path, o, &chosen, "judge", finished, &to);
     run->cases += chosen.n;
+    run->incomplete = run->incomplete || to.done < chosen.n;
     cases_free(&all);
     cases_free(&chosen);
-    golden_close(g);
-    free(c);
-    free(r);
     return status;
 }
 
@@ -101,11 +70,12 @@ int command_judge(int argc, char **argv)
 {
     struct options o;
     struct run run = { .results = json_array() };
-    int status = options_read(&o, argc, argv, "-k --case --report -v -x");
+    int status = options_read(&o, argc, argv, "-k --case --report --timeout -v -x");
     if (!status && !o.ops.n)
         status = usage_error("judge: which file? layercheck judge FILE.h5");
     const double begin = now_ms();
-    for (int i = 0; !status && i < o.ops.n; i++)
+    pool_catch_signals();
+    for (int i = 0; !status && !pool_interrupted && i < o.ops.n; i++)
         status = judge_file(o.ops.at[i], &o, &run);
     if (status) {
         json_decref(run.results);

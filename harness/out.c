@@ -25,6 +25,17 @@ const char *text_of(json_t *o, const char *key)
     return s ? s : "";
 }
 
+json_t *out_words(const char *text)
+{
+    char *const copy = strdup(text);
+    for (char *at = copy; copy && *at; at++)
+        if (*at != '\n' && (*at < ' ' || *at > '~'))
+            *at = '?';
+    json_t *const o = json_string(copy);
+    free(copy);
+    return o;
+}
+
 const char *outcome_of(json_t *result)
 {
     return text_of(result, "outcome");

@@ -28,5 +28,6 @@ const char *outcome_of(json_t *result);
 json_int_t int_of(json_t *o, const char *key); /* 0 where absent */
 double real_of(json_t *o, const char *key);
 const char *text_of(json_t *o, const char *key); /* "" where absent */
+json_t *out_words(const char *text);             /* a string, whatever bytes these are: ? for what is not printable ASCII */
 
 #endif

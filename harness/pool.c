@@ -142,17 +142,18 @@ static char *read_line(struct worker *w, bool *eof)
     }
 }
 
-json_t *pool_hello(const struct pool_options *o, char *why, size_t size)
+json_t *pool_hello_end(const struct pool_options *o, enum pool_end *end, char *why, size_t size)
 {
     struct worker w;
     json_t *hello = NULL;
     bool eof = false;
     char how[256] = "";
+    *end = POOL_SAID_WHY;
     if (start(&w, o)) {
         snprintf(why, size, "a worker cannot be started: %s", strerror(errno));
         return NULL;
     }
-    while (!hello && !eof && now() < w.deadline) {
+    while (!hello && !eof && now() < w.deadline && !pool_interrupted) {
         struct pollfd ready = { w.from, POLLIN, 0 };
         poll(&ready, 1, 200);
         char *const line = read_line(&w, &eof);
@@ -163,15 +164,27 @@ json_t *pool_hello(const struct pool_options *o, char *why, size_t size)
     const bool late = !hello && !eof;
     stop(&w, late, how, sizeof how);
     const char *const error = hello ? json_string_value(json_object_get(hello, "error")) : NULL;
-    if (!hello || error)
-        snprintf(why, size, "backend %s: %s", o->backend, error ? error : late ? "does not answer while it is loaded" : how);
-    if (error && !strncmp(error, "backend ", 8))
+    if (error && (o->golden || !strncmp(error, "backend ", 8)))
         snprintf(why, size, "%s", error);
+    else if (error)
+        snprintf(why, size, "backend %s: %s", o->backend, error);
+    else if (!hello && o->golden)
+        snprintf(why, size, "%s: the process that read it: %s", o->golden, late ? "no answer; it was killed" : how);
+    else if (!hello)
+        snprintf(why, size, "backend %s: %s", o->backend, late ? "does not answer while it is loaded" : how);
+    if (!hello)
+        *end = late ? POOL_LATE : POOL_DIED;
     if (error) {
         json_decref(hello);
         return NULL;
     }
     return hello;
+}
+
+json_t *pool_hello(const struct pool_options *o, char *why, size_t size)
+{
+    enum pool_end end;
+    return pool_hello_end(o, &end, why, size);
 }
 
 static json_t *lost(const struct job *job, const char *outcome, const char *how)

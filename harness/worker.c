@@ -14,6 +14,7 @@
 #include "backend.h"
 #include "baseline.h"
 #include "golden.h"
+#include "out.h"
 #include "perturb.h"
 
 static json_t *hex_float(double v)
@@ -83,12 +84,11 @@ json_t *result_json(const struct call *c, const struct result *r)
     for (int i = CHECK_KEEP; i < CHECKS; i++)
         if (r->found[i].count)
             json_array_append_new(findings, finding_json(c, &r->found[i], (enum check) i, r->claims));
-    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:s%}", "case", id, "op",
-                     c->op->name, "outcome", outcome_names[r->outcome], "elements", (json_int_t) r->elements, "exact",
-                     (json_int_t) all.exact, "explained", (json_int_t) all.explained, "unexplained", (json_int_t) all.unexplained,
-                     "unspecified", (json_int_t) all.unspecified, "ambiguous", (json_int_t) r->ambiguous, "two_scale",
-                     (json_int_t) r->two_scale, "slack", all.slack, "ms", r->ms, "tensors", tensors, "findings", findings, "msg",
-                     r->msg, strlen(r->msg));
+    return json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:o, s:o, s:o}", "case", id, "op", c->op->name,
+                     "outcome", outcome_names[r->outcome], "elements", (json_int_t) r->elements, "exact", (json_int_t) all.exact,
+                     "explained", (json_int_t) all.explained, "unexplained", (json_int_t) all.unexplained, "unspecified",
+                     (json_int_t) all.unspecified, "ambiguous", (json_int_t) r->ambiguous, "two_scale", (json_int_t) r->two_scale,
+                     "slack", all.slack, "ms", r->ms, "tensors", tensors, "findings", findings, "msg", out_words(r->msg));
 }
 
 static json_t *hello(struct backend *b, const struct golden *g)
@@ -172,7 +172,7 @@ static int one_job(struct backend *b, struct golden *g, char *line, FILE *out)
     if (file)
         *file = 0;
     if (!tab || kase_parse(&k, tab + 1, why, sizeof why)) {
-        say(out, json_pack("{s:s, s:s}", "outcome", "broken", "msg", tab ? why : "bad job"));
+        say(out, json_pack("{s:s, s:o}", "outcome", "broken", "msg", out_words(tab ? why : "bad job")));
         return 0;
     }
     memset(&result, 0, sizeof result);
@@ -180,6 +180,11 @@ static int one_job(struct backend *b, struct golden *g, char *line, FILE *out)
     if (open_call(g, &call, &k, &y)) {
         result.outcome = BROKEN;
         snprintf(result.msg, sizeof result.msg, "%s", call.msg);
+    } else if (g && kind && !strcmp(kind + 1, "check")) {
+        say(out, golden_check(g, &call, y));
+        return 0;
+    } else if (g && kind && !strcmp(kind + 1, "judge")) {
+        golden_judge(g, &call, &result);
     } else if (kind) {
         const struct lc_kernel *const kernel = &backend_plugin(b)->kernels[atoi(line)];
         bool lost = false;
@@ -217,7 +222,7 @@ int worker_main(int argc, char **argv)
     struct backend *const b = backend_open(backend, why, sizeof why);
     struct golden *g = NULL;
     if (!b || (golden && !(g = golden_open(golden, why, sizeof why)))) {
-        say(out, json_pack("{s:s}", "error", why));
+        say(out, json_pack("{s:o}", "error", out_words(why)));
         return 3;
     }
     say(out, hello(b, g));
