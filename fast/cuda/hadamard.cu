@@ -9,7 +9,7 @@
  * The dense variant (n + 16, LC_DENSE_HADAMARD) multiplies by H on tensor cores, whose signs are made in registers. */
 #include "hadamard.cuh"
 
-/* ---- n = VEC .. 1024 ---- */
+/* ---- n = VEC .. 512, F32 1024 ---- */
 
 /* A warp takes 512 consecutive elements of several rows, or a row of 1024. Neighbouring lanes load neighbouring vectors, so every
  * access of a warp is 512 bytes of dense rows, and log2 n - 3 stages (BF16, at most 5) cost a shuffle an element: under 7, which
@@ -45,19 +45,18 @@ static __global__ void __launch_bounds__(FAST_HAD_THREADS) fast_had_warp(const _
     }
 }
 
-/* ---- n = 2048 .. 32768 ---- */
+/* ---- n = 1024 (BF16) or 2048 .. 32768 ---- */
 
-/* A row of W * 1024 elements in W warps: ten stages in each warp as above, then one exchange through shared memory hands every
+/* A row of W * CHUNK elements in W warps: log2 CHUNK stages in each warp as above, then one exchange through shared memory hands every
  * thread the W elements that differ in the upper bits, for neighbouring columns, so that it stores what it then has. Two shared
  * accesses an element are all that the longer row costs. blockDim = (32 W, rows of a block). */
-template <typename X, int LOG2N, bool FAST>
-static __global__ void __launch_bounds__(LOG2N == 15   ? 1024
-                                         : LOG2N == 14 ? 512
-                                                       : FAST_HAD_THREADS)
+template <typename X, int LOG2N, int LOG2_CHUNK, bool FAST>
+static __global__ void __launch_bounds__(LOG2N - LOG2_CHUNK > 3 ? 32 << (LOG2N - LOG2_CHUNK) : FAST_HAD_THREADS)
     fast_had_block(const __grid_constant__ struct fast_had p)
 {
-    constexpr int VEC = 16 / (int) sizeof(X), V = 32 / VEC, W = 1 << (LOG2N - 10);
-    constexpr int C = 32 / W < VEC ? 32 / W : VEC, S = 32 / W / C; /* S times C neighbouring columns a thread */
+    constexpr int CHUNK = 1 << LOG2_CHUNK, MINE = CHUNK / 32, VEC = 16 / (int) sizeof(X), V = MINE / VEC,
+                  W = 1 << (LOG2N - LOG2_CHUNK);
+    constexpr int C = MINE / W < VEC ? MINE / W : VEC, S = MINE / W / C; /* S times C neighbouring columns a thread */
     extern __shared__ float4 fast_had_shared[];
     float *const shared = (float *) fast_had_shared + ((size_t) threadIdx.y << LOG2N);
     const int lane = (int) threadIdx.x & 31, warp = (int) threadIdx.x / 32;
@@ -70,7 +69,7 @@ static __global__ void __launch_bounds__(LOG2N == 15   ? 1024
 #pragma unroll
         for (int k = 0; k < V; k++)
             fast_had_load<X, FAST>(x + (warp * (32 * V) + k * 32 + lane) * 16, v[k]);
-        fast_had_chunk<10>(v);
+        fast_had_chunk<LOG2_CHUNK>(v);
 #pragma unroll
         for (int k = 0; k < V; k++)
 #pragma unroll
@@ -88,7 +87,7 @@ static __global__ void __launch_bounds__(LOG2N == 15   ? 1024
         float u[W][C];
 #pragma unroll
         for (int w = 0; w < W; w++)
-            fast_had_fetch(shared, w * 1024 + i, u[w]);
+            fast_had_fetch(shared, w * CHUNK + i, u[w]);
 #pragma unroll
         for (int c = 0; c < C; c++) {
             float column[W];
@@ -103,7 +102,7 @@ static __global__ void __launch_bounds__(LOG2N == 15   ? 1024
 #pragma unroll
         for (int w = 0; w < W; w++)
             if (there)
-                fast_had_store_some<X, FAST>(out + (w * 1024 + i) * (int) sizeof(X), u[w]);
+                fast_had_store_some<X, FAST>(out + (w * CHUNK + i) * (int) sizeof(X), u[w]);
     }
 }
 
@@ -139,9 +138,10 @@ static int fast_had_launch_warp(const struct lc_call *call, bool aligned, const 
 template <typename X, int LOG2N>
 static int fast_had_launch_block(const struct lc_call *call, bool aligned, const struct fast_had &p)
 {
-    constexpr int threads = 32 << (LOG2N - 10), rows = threads < FAST_HAD_THREADS ? FAST_HAD_THREADS / threads : 1;
+    constexpr int log2_chunk = LOG2N <= 12 ? 9 : 10; /* shorter chunks keep more loads in flight; above, a block is full */
+    constexpr int threads = 32 << (LOG2N - log2_chunk), rows = threads < FAST_HAD_THREADS ? FAST_HAD_THREADS / threads : 1;
     constexpr int bytes = (rows << LOG2N) * (int) sizeof(float);
-    const auto kernel = aligned ? fast_had_block<X, LOG2N, true> : fast_had_block<X, LOG2N, false>;
+    const auto kernel = aligned ? fast_had_block<X, LOG2N, log2_chunk, true> : fast_had_block<X, LOG2N, log2_chunk, false>;
     if (bytes > 48 << 10) {
         const cudaError_t e = cudaFuncSetAttribute((const void *) kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
         if (e != cudaSuccess) {
@@ -161,7 +161,7 @@ template <typename X, int LOG2N> static int fast_had_launch(const struct lc_call
     if constexpr (LOG2N <= 2)
         return fast_launch(call, "hadamard", fast_had_short<X, 1 << LOG2N>, (p.rows + FAST_HAD_THREADS - 1) / FAST_HAD_THREADS,
                            FAST_HAD_THREADS, p);
-    else if constexpr (LOG2N <= 10)
+    else if constexpr (LOG2N <= (sizeof(X) == 2 ? 9 : 10))
         return fast_had_launch_warp<X, LOG2N>(call, aligned, p);
     else
         return fast_had_launch_block<X, LOG2N>(call, aligned, p);
