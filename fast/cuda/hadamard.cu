@@ -2,7 +2,7 @@
 /* Hadamard transform of rows (HAD-1..6), BF16 or F32, f32 inside, one output rounding.
  *
  * The index of an element is cut into bits: the lowest 3 (BF16) or 2 (F32) are places in a 16-byte vector, the next 5 lanes, the
- * rest vectors of a lane and, above 1024, warps. A stage is a butterfly over one bit: in registers, by a shuffle, or across
+ * rest vectors of a lane and, above 512 or 1024, warps. A stage is a butterfly over one bit: in registers, by a shuffle, or across
  * shared memory. The stages, and their order, follow from n and dtype alone (DET-2), one addition each (HAD-3). Loads do not use
  * the non-coherent path: out may be x (HAD-4); whoever writes a row has read all of it.
  *
