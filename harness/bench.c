@@ -34,6 +34,8 @@ static const char *const usual[] = {
     "hadamard(M=2048,n=32768)",
     "hadamard(M=524288,n=128,x=f32)",
     "hadamard(M=64,n=128)",
+    "rope(M=8192,heads=32,kv=8,d=128,rows=4096,to=own)",
+    "rope(M=8192,heads=32,kv=1,d=192,rot=64,offset=128,inter=1,rows=4096,to=own)",
 };
 
 struct bench {
