@@ -21,7 +21,7 @@ static void layout(struct call *c)
     }
     for (int i = 0; i < MAX_TENSORS; i++)
         if (c->slot[i].listed && c->slot[i].same_as >= 0)
-            c->slot[i].offset = c->slot[c->slot[i].same_as].offset;
+            c->slot[i].offset = c->slot[c->slot[i].same_as].offset + (size_t) c->slot[i].shift;
     c->arena_size = (at + 4095) / 4096 * 4096;
 }
 
@@ -30,7 +30,7 @@ void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors
     uint32_t n = 0;
     for (int i = 0; i < MAX_TENSORS; i++) {
         const struct slot *const s = &c->slot[i];
-        if (!s->listed)
+        if (!s->listed || s->implied)
             continue;
         tensors[n] = s->t;
         tensors[n].data = s->miss == NULL_POINTER   ? NULL
@@ -58,6 +58,22 @@ static void own_elements(struct call *c, int slot, enum owner owner)
                 break; /* a row that owns nothing here owns nothing */
             assert((size_t) at + size <= s->bytes);
             memset(c->own + s->offset + (size_t) at, (int) owner, size);
+        }
+}
+
+/* ERR-2: what the outputs of a row hold that breaks a precondition on values is free. */
+static void free_lost(struct call *c)
+{
+    for (int64_t row = 0; c->op->lost && row < c->op->rows(&c->args); row++)
+        for (int i = 0; i < MAX_TENSORS && c->op->lost(&c->args, row); i++) {
+            const struct slot *const s = &c->slot[i];
+            const bool written = s->on && s->listed && s->dir == DIR_OUT;
+            const int64_t cols = written ? c->op->cols(&c->args, i) : 0;
+            for (int64_t col = 0; col < cols; col++) {
+                const int64_t at = c->op->place(&c->args, i, row, col);
+                if (at >= 0)
+                    memset(c->own + s->offset + (size_t) at, PAD, (size_t) fmt_bytes(s->fmt));
+            }
         }
 }
 
@@ -143,6 +159,7 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
             own_elements(c, i, INOUT); /* in place: the gaps stay KEEP, and poisoned */
     if (!given && c->op->fills[kase_int(k, "fill")].make)
         c->op->fills[kase_int(k, "fill")].make(c);
+    free_lost(c);
     call_poison(c, POISON_A);
     return 0;
 }

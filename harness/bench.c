@@ -34,6 +34,8 @@ static const char *const usual[] = {
     "hadamard(M=2048,n=32768)",
     "hadamard(M=524288,n=128,x=f32)",
     "hadamard(M=64,n=128)",
+    "rope(M=8192,heads=32,kv=8,d=128,rows=4096,to=own)",
+    "rope(M=8192,heads=32,kv=1,d=192,rot=64,offset=128,inter=1,rows=4096,to=own)",
 };
 
 struct bench {
@@ -54,7 +56,7 @@ static size_t moved(const struct call *c)
     for (int i = 0; i < MAX_TENSORS; i++)
         if (c->slot[i].on && c->slot[i].listed &&
             (c->slot[i].same_as < 0 || (c->slot[i].dir == DIR_OUT && !call_is_copy(c, i)))) {
-            const int64_t rows = c->slot[i].t.rank == 1 ? 1 : c->op->rows(&c->args);
+            const int64_t n = c->op->rows(&c->args), rows = n > 1 && c->op->place(&c->args, i, 1, 0) < 0 ? 1 : n;
             const size_t codes = (size_t) (rows * c->op->cols(&c->args, i));
             bytes += c->slot[i].fmt == LC_E2M1X2 ? codes / 2 : codes * (size_t) fmt_bytes(c->slot[i].fmt);
         }

@@ -50,9 +50,11 @@ struct slot {           /* one tensor of a call; storage lies in the arena */
     int on;      /* takes part in the call */
     int listed;  /* handed to the kernel; listed && !on: a switched-off operand with a pointer in its place (RMS-11) */
     int same_as; /* >= 0: the same storage as that slot (RMS-2, RMS-7, HAD-4) */
+    int implied; /* not handed to the kernel, which knows it as same_as: an output left out is in place, or has a part in
+                    another fmt (APPLY-3) */
     int storage_rank;
     int64_t storage[3];   /* dims of the storage in elements of t.dtype, row-major; its size for HDF5 and the arena */
-    int64_t shift;        /* bytes behind same_as's start; of refusals alone */
+    int64_t shift;        /* bytes behind same_as's start */
     int64_t miss;         /* bytes by which the base misses a 128-byte boundary, or one of the pointers above */
     size_t offset, bytes; /* in the arena, set by arena_layout */
 };
@@ -124,6 +126,12 @@ struct op {
     int64_t (*place)(const union op_args *args, int tensor, int64_t row, int64_t col);
     void (*ref)(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
     size_t (*work)(const union op_args *args); /* bytes of ref_want.work; NULL: none */
+    unsigned copies;                           /* bit i: tensor i is judged as patterns of 16 bits (FMT_BITS16) */
+
+    /* ERR-2, preconditions on values in memory. NULL: there are none. check_values refuses a call with a row that breaks one;
+     * `lost`: does this row? A kernel may refuse the call then, or leave anything in that row's outputs. */
+    int (*check_values)(const struct lc_call *call, const union op_args *args);
+    int (*lost)(const union op_args *args, int64_t row);
 
     /* Not NULL: the k of bounds is the largest of a function of the call and of the kernel's claims, which these words say. */
     const char *k_words;

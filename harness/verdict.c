@@ -260,6 +260,15 @@ static bool may_refuse(const struct call *c)
     return false;
 }
 
+/* ERR-2: a checked build refuses a call of which a row breaks a precondition on values. */
+static bool has_lost(const struct call *c)
+{
+    for (int64_t row = 0; c->op->lost && row < c->op->rows(&c->args); row++)
+        if (c->op->lost(&c->args, row))
+            return true;
+    return false;
+}
+
 /* What the kernel answered to a legal call, where that is not LC_OK. */
 static void other_status(const struct call *c, int status, const char *msg, const uint8_t *after, bool second, struct result *r)
 {
@@ -270,6 +279,12 @@ static void other_status(const struct call *c, int status, const char *msg, cons
     } else if (second) {
         struct finding *const f = note(r, CHECK_STATUS, -1);
         snprintf(f->words, sizeof f->words, "the same call again, in other memory: status %d: %.160s (DET-1)", status, msg);
+    } else if (status == LC_BAD_ARG && has_lost(c)) {
+        snprintf(r->msg, sizeof r->msg, "%s", msg);
+        if (!strstr(msg, "ERR-2")) {
+            struct finding *const f = note(r, CHECK_REFUSAL, -1);
+            snprintf(f->words, sizeof f->words, "message \"%.120s\" must name ERR-2 (ERR-1)", msg);
+        }
     } else if (status == LC_UNSUPPORTED || (status == LC_BAD_ARG && may_refuse(c))) {
         r->outcome = UNSUPPORTED;
         snprintf(r->msg, sizeof r->msg, "%s", msg);

@@ -112,11 +112,32 @@ struct hadamard_args {
 #define REF_ROPE_K 2.0
 #define REF_ROPE_EXACT_K 1.0
 
+/* query_rest, key_rest: what of query_out and key_out does not rotate, copied bit by bit; no tensors of the call. */
+enum {
+    ROPE_QUERY,
+    ROPE_KEY,
+    ROPE_TABLE,
+    ROPE_POSITIONS,
+    ROPE_QUERY_OUT,
+    ROPE_KEY_OUT,
+    ROPE_QUERY_REST,
+    ROPE_KEY_REST,
+    ROPE_TENSORS
+};
+struct rope_args {
+    int64_t n, heads[2], d;           /* query (n, heads[0], d), key (n, heads[1], d); heads[1] = 0: no key */
+    int64_t rows, rotary_dim, offset; /* of each head, [offset, offset + rotary_dim) rotates */
+    bool in_place[2];                 /* query_out is query itself; key_out is key itself */
+    bool interleaved, conjugate;
+    const struct lc_tensor *t[ROPE_TENSORS]; /* in place an out is the in; NULL: takes no part */
+};
+
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;
     struct rope_table_args rope_table;
     struct hadamard_args hadamard;
+    struct rope_args rope;
 };
 
 /* RMS-3, RMS-4 of one row, RMS-5 of one element (ref/rmsnorm.c); shared by the fused operators. */
@@ -153,6 +174,14 @@ int ref_hadamard_check(const struct lc_call *call, union op_args *out);
 size_t ref_hadamard_work(const union op_args *args);
 double ref_hadamard_k(const union op_args *args, uint32_t claims); /* HAD-3 */
 void ref_hadamard_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+
+int ref_rope_check(const struct lc_call *call, union op_args *out);
+double ref_rope_k(const union op_args *args, uint32_t claims);                    /* APPLY-1 */
+int64_t ref_rope_position(const union op_args *args, int64_t token);              /* reads positions */
+int ref_rope_check_values(const struct lc_call *call, const union op_args *args); /* ERR-2: reads positions */
+int ref_rope_lost(const union op_args *args, int64_t token); /* ERR-2: is its position none of the table's? */
+size_t ref_rope_work(const union op_args *args);
+void ref_rope_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 
 /* CAST-1..9 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators. sf and
  * sf_free hold sf_cols(s) entries. got_sf: the row's scales as a kernel returned them, or NULL. */

@@ -125,6 +125,18 @@ VD(dense, hadamard, "HAD-3: serial sums, declared", .dense = true)
 VD(dense_edge_low, hadamard, "HAD-3: n + 16, the lower end", .dense = true, .edge = -0.9999)
 VD(dense_edge_high, hadamard, "HAD-3: n + 16, the upper end", .dense = true, .edge = 0.9999)
 
+V(plain, rope, "products and sum, each rounded", .order = 0)
+V(fma_first, rope, "APPLY-1: the first product not rounded", .order = 1)
+V(fma_second, rope, "APPLY-1: the second product not rounded", .order = 2)
+V(edge_low, rope, "APPLY-1: the sum at its lower end", .edge = -0.9999)
+V(edge_high, rope, "APPLY-1: the sum at its upper end", .edge = 0.9999)
+V(zero_minus, rope, "FMT-6: what cancels is -0", .minus_zero = true)
+V(nan_negative, rope, "FMT-1: another NaN", .nan = 1)
+
+B(edge_low, rope, "rope(M=17,d=128,table={f32,bf16},fill=cancel)", "value:query_out", "APPLY-1: 1 1/4 times its end",
+  .edge = -1.25)
+B(edge_high, rope, "rope(M=17,d=128,table=f32,fill=cancel)", "value:key_out", "APPLY-1: 1 1/4 times its end", .edge = 1.25)
+
 B(serial, hadamard, "hadamard(M=3,n={1024,4096},x=f32,fill=drift)", "value:out", "HAD-3: serial sums, not declared",
   .dense = true)
 B(edge_low, hadamard, "hadamard(M=17,n={2,128,2048},x=f32,fill=normal)", "value:out", "HAD-3: 1 1/4 times its end", .edge = -1.25)

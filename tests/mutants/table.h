@@ -395,6 +395,7 @@ RARE(rms_residual_out_nan_row)
 #include "table_rope_table.h"
 
 #include "table_hadamard.h"
+#include "table_rope.h"
 
 #undef M
 #undef MC
