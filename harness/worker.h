@@ -5,7 +5,7 @@
  *           "device_info": {...}, "cases": ids of the golden file}
  *           or {"error": "..."}
  *   job     KERNEL_INDEX <tab> CASE_ID [<tab> KIND [<tab> FILE]]
- *           KIND: "" judged; a perturbation (harness/perturb.h), FILE for the rows that differ; "hashes" or "codes" (baseline.c)
+ *           KIND: "" judged; a perturbation (harness/perturb.h) or a relation (harness/relations.h), FILE for the rows that differ; "hashes" or "codes" (baseline.c)
  *   result  {"case", "op", "kernel", "outcome", counts..., "findings": [...], "msg"}                                          */
 #ifndef HARNESS_WORKER_H
 #define HARNESS_WORKER_H
