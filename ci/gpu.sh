@@ -49,6 +49,7 @@ try bench "$program" bench --backend cuda --report "json:$to/bench.json"
 
 try determinism "$program" determinism --require-backend cuda --report "json:$to/determinism.json" \
     --report "text:$to/determinism-matrix.txt" --report "jsonl:$to/determinism.jsonl"
+try relations "$program" relations --require-backend cuda --report "json:$to/relations.json"
 try baseline "$program" baseline save --backend cuda --suite ci -o "$to/baseline.json"
 
 # The kernels run in worker processes: --target-processes all. A finding makes the worker end with code 86, which is a crash.

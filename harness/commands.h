@@ -19,6 +19,7 @@ int command_selftest(int argc, char **argv);
 int command_spec(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_determinism(int argc, char **argv);
+int command_relations(int argc, char **argv);
 int command_baseline(int argc, char **argv);
 int command_diff(int argc, char **argv);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* determinism: every kernel on a few cases, under every perturbation that may change no bit (DET-1..3). */
+/* determinism: every kernel on a few cases, under every perturbation that may change no bit (DET-1..3). relations: likewise, a second
+ * call whose outputs are known from the first's. */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,14 +11,16 @@
 #include "determinism_report.h"
 #include "out.h"
 #include "perturb.h"
+#include "relations.h"
 #include "worker.h"
 
-enum { MOST_PERTURBATIONS = 32 };
+enum { MOST_PERTURBATIONS = 128 };
 
 struct plan {
     const struct options *o;
     const char *backend;
     json_t *kernels, *results;
+    const char *command; /* "determinism" or "relations" */
     const struct perturbation *chosen[MOST_PERTURBATIONS];
     struct job *jobs;
     size_t n, done;
@@ -30,7 +33,8 @@ static bool finished(void *user, const struct job *job, json_t *result)
     json_t *const kernel = json_array_get(p->kernels, (size_t) job->kernel);
     json_object_set_new(result, "backend", json_string(p->backend));
     json_object_set(result, "kernel", json_object_get(kernel, "variant"));
-    json_object_set_new(result, "perturbation", json_string(job->kind)); /* a lost cell has it too */
+    json_object_set_new(result, "perturbation", json_string(job->kind)); /* a lost cell has both */
+    json_object_set_new(result, "command", json_string(p->command));
     json_array_append(p->results, result);
     out_progress(++p->done, p->n, result);
     if (strcmp(outcome_of(result), "pass") && strcmp(outcome_of(result), "unsupported")) {
@@ -50,6 +54,11 @@ static void name_file(const struct plan *p, const struct job *job, char *to, siz
             *c = '_';
 }
 
+static bool concerns(const struct plan *p, const struct perturbation *each, const struct op *op)
+{
+    return strcmp(p->command, "relations") || relation_find(op, each->name) == each;
+}
+
 /* Case by case, kernel by kernel: a worker keeps the base call for the next perturbation. */
 static int plan_jobs(struct plan *p, const struct cases *cases, const char *no_device)
 {
@@ -67,6 +76,8 @@ static int plan_jobs(struct plan *p, const struct cases *cases, const char *no_d
             const bool fits = kernel_speaks(kernel, &cases->at[i]);
             const bool lacks = json_is_true(json_object_get(kernel, "on_device")) && no_device[0];
             for (size_t n = 0; n < chosen && fits && !lacks && kase_int(&cases->at[i], "bad") == 0; n++) {
+                if (!concerns(p, p->chosen[n], cases->at[i].op))
+                    continue;
                 struct job *const job = &p->jobs[p->n];
                 *job = (struct job) { (int) k, cases->at[i], p->chosen[n]->name, NULL };
                 if (p->files) {
@@ -136,24 +147,53 @@ static double seconds_now(void)
     return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
 }
 
-int command_determinism(int argc, char **argv)
+/* Likewise of relations; one word may stand for several operators'. */
+static void choose_relations(struct options *o, const struct perturbation **chosen)
+{
+    int ops = 0, n = 0;
+    bool named[MOST_TEXTS] = { false }, any = false;
+    for (int w = 0; w < o->ops.n; w++)
+        for (int i = 0; all_ops[i]; i++)
+            any = (named[w] = named[w] || relation_find(all_ops[i], o->ops.at[w])) || any;
+    for (int i = 0; all_ops[i]; i++) {
+        const struct perturbation *p;
+        for (int k = 0; (p = relation_nth(all_ops[i], k)) != NULL; k++) {
+            bool wanted = !any, there = false;
+            for (int w = 0; w < o->ops.n; w++)
+                wanted = wanted || (named[w] && !strcmp(o->ops.at[w], p->name));
+            for (int c = 0; c < n; c++)
+                there = there || chosen[c] == p; /* of every operator */
+            if (wanted && !there && n + 1 < MOST_PERTURBATIONS)
+                chosen[n++] = p;
+        }
+    }
+    for (int w = 0; w < o->ops.n; w++)
+        if (!named[w])
+            o->ops.at[ops++] = o->ops.at[w];
+    o->ops.n = ops;
+}
+
+static int compare(const char *name, int argc, char **argv)
 {
     struct options o;
-    struct plan plan = { .o = &o, .results = json_array() };
+    struct plan plan = { .o = &o, .command = name, .results = json_array() };
     struct cases cases = { NULL, 0, 0 };
     json_t *const devices = json_object();
     int status = options_read(
         &o, argc, argv, "--backend --require-backend --suite -k --case --save --seed -j --timeout --shard --report --dialect -v");
     for (int i = 0; i < o.reports.n && !status; i++)
         if (!strncmp(o.reports.at[i], "junit:", 6))
-            status = usage_error("--report '%s': determinism writes text:FILE, json:FILE or jsonl:FILE", o.reports.at[i]);
+            status = usage_error("--report '%s': %s writes text:FILE, json:FILE or jsonl:FILE", o.reports.at[i], name);
     if (status)
         return status;
-    choose(&o, plan.chosen);
+    if (strcmp(name, "relations"))
+        choose(&o, plan.chosen);
+    else
+        choose_relations(&o, plan.chosen);
     options_backends(&o);
     if (!o.backends.n)
         return usage_error("no backend beside the program; name one with --backend");
-    const char *const suite = o.suite ? o.suite : "determinism";
+    const char *const suite = o.suite ? o.suite : name;
     status = options_cases(&o, suite, &cases);
     if (status)
         return status;
@@ -166,13 +206,14 @@ int command_determinism(int argc, char **argv)
         status = status ? status : one;
         expected += plan.n;
     }
-    char command[1024] = "layercheck determinism";
+    char command[1024];
+    snprintf(command, sizeof command, "layercheck %s", name);
     for (int i = 0; i < argc; i++) {
         strncat(command, " ", sizeof command - strlen(command) - 1);
         strncat(command, argv[i], sizeof command - strlen(command) - 1);
     }
     const struct run_facts facts = { o.cases.n ? "cases" : suite, command, devices, cases.n, seconds_now() - begin };
-    json_t *const summary = determinism_summary(plan.results, plan.chosen, &facts);
+    json_t *const summary = determinism_summary(plan.results, plan.chosen, name, &facts);
     determinism_text(stdout, summary);
     for (int i = 0; i < o.reports.n; i++)
         if (determinism_write(o.reports.at[i], plan.results, summary))
@@ -183,4 +224,14 @@ int command_determinism(int argc, char **argv)
     json_decref(devices);
     cases_free(&cases);
     return status ? EXIT_USAGE : verdict;
+}
+
+int command_determinism(int argc, char **argv)
+{
+    return compare("determinism", argc, argv);
+}
+
+int command_relations(int argc, char **argv)
+{
+    return compare("relations", argc, argv);
 }

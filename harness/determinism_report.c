@@ -48,10 +48,11 @@ void determinism_line(FILE *to, json_t *r)
             fprintf(to, "\n        %s: %s", text_of(f, "clause"), text_of(f, "words"));
             continue;
         }
-        fprintf(to, "\n        %s: %s: %s[%lld,%lld] got %s (%s), in the base run %s (%s), row %lld there", text_of(f, "clause"),
+        fprintf(to, "\n        %s: %s: %s[%lld,%lld] got %s (%s), %s %s (%s), row %lld there", text_of(f, "clause"),
                 text_of(f, "words"), text_of(f, "differs_in"), (long long) int_of(f, "row"), (long long) int_of(f, "col"),
-                text_of(f, "got"), text_of(f, "got_value"), text_of(f, "want"), text_of(f, "want_value"),
-                (long long) int_of(f, "base_row"));
+                text_of(f, "got"), text_of(f, "got_value"),
+                strcmp(text_of(r, "command"), "relations") ? "in the base run" : "the base run wants", text_of(f, "want"),
+                text_of(f, "want_value"), (long long) int_of(f, "base_row"));
         fprintf(to, "; a call of %lld rows; %lld of %lld elements in %lld of %lld rows of %lld runs", (long long) int_of(f, "m"),
                 (long long) int_of(r, "bad_elements"), (long long) int_of(r, "elements"), (long long) int_of(r, "bad_rows"),
                 (long long) int_of(r, "rows"), (long long) int_of(r, "runs"));
@@ -60,8 +61,9 @@ void determinism_line(FILE *to, json_t *r)
         fprintf(to, "\n        saved: %s", text_of(r, "saved"));
     if (text_of(r, "save_failed")[0])
         fprintf(to, "\n        not saved: %s", text_of(r, "save_failed"));
-    fprintf(to, "\n        rerun: layercheck determinism %s --backend %s --case '%s'\n", text_of(r, "perturbation"),
-            text_of(r, "backend"), text_of(r, "case"));
+    fprintf(to, "\n        rerun: layercheck %s %s --backend %s --case '%s'\n",
+            text_of(r, "command")[0] ? text_of(r, "command") : "determinism", text_of(r, "perturbation"), text_of(r, "backend"),
+            text_of(r, "case"));
 }
 
 /* ---- the matrix ---- */
@@ -81,7 +83,8 @@ static json_t *member(json_t *o, const char *key)
     return m;
 }
 
-json_t *determinism_summary(json_t *results, const struct perturbation *const *chosen, const struct run_facts *facts)
+json_t *determinism_summary(json_t *results, const struct perturbation *const *chosen, const char *kind,
+                            const struct run_facts *facts)
 {
     static const char *const sums[] = { "runs", "rows", "elements", "skipped", "bad_rows", "bad_elements" };
     json_t *const rows = json_object(), *const totals = json_object(), *const columns = json_array();
@@ -110,10 +113,10 @@ json_t *determinism_summary(json_t *results, const struct perturbation *const *c
     const time_t t = time(NULL);
     struct tm tm;
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&t, &tm));
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:O, s:o, s:o, s:o}", "program", "layercheck " LC_VERSION,
-                     "revision", LC_REVISION, "contract", contract_hash, "date", when, "suite", facts->suite, "command",
-                     facts->command, "suite_cases", (json_int_t) facts->cases, "seconds", facts->seconds, "devices",
-                     facts->devices, "perturbations", columns, "rows", rows, "totals", totals);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:f, s:O, s:o, s:o, s:o}", "kind", kind, "program",
+                     "layercheck " LC_VERSION, "revision", LC_REVISION, "contract", contract_hash, "date", when, "suite",
+                     facts->suite, "command", facts->command, "suite_cases", (json_int_t) facts->cases, "seconds", facts->seconds,
+                     "devices", facts->devices, "perturbations", columns, "rows", rows, "totals", totals);
 }
 
 static int wide(json_t *column)
@@ -122,21 +125,16 @@ static int wide(json_t *column)
     return n < 7 ? 7 : (int) n;
 }
 
-void determinism_text(FILE *to, json_t *s)
+static void matrix(FILE *to, json_t *rows, json_t *columns)
 {
     const char *key;
-    json_t *row, *column, *const columns = json_object_get(s, "perturbations"), *const t = json_object_get(s, "totals");
+    json_t *row, *column;
     size_t i;
-    fprintf(to, "%s %s, contract %.12s, determinism, suite %s: %lld cases\n", text_of(s, "program"), text_of(s, "revision"),
-            text_of(s, "contract"), text_of(s, "suite"), (long long) int_of(s, "suite_cases"));
-    json_object_foreach(json_object_get(s, "devices"), key, row)
-        fprintf(to, "%s: %s, compute capability %s, driver %s, CUDA runtime %s, nvcc %s\n", key, text_of(row, "name"),
-                text_of(row, "compute_capability"), text_of(row, "driver"), text_of(row, "cuda_runtime"), text_of(row, "nvcc"));
     fprintf(to, "%-32s", "backend/kernel op");
     json_array_foreach(columns, i, column)
         fprintf(to, " %-*s", wide(column), text_of(column, "name"));
     fprintf(to, "\n");
-    json_object_foreach(json_object_get(s, "rows"), key, row) {
+    json_object_foreach(rows, key, row) {
         fprintf(to, "%-32s", key);
         json_array_foreach(columns, i, column) {
             const char *const word = text_of(json_object_get(row, text_of(column, "name")), "word");
@@ -144,13 +142,42 @@ void determinism_text(FILE *to, json_t *s)
         }
         fprintf(to, "\n");
     }
+}
+
+/* Each operator has relations of its own: a line for each. */
+static void lines(FILE *to, json_t *rows)
+{
+    const char *key, *name;
+    json_t *row, *cell;
+    fprintf(to, "%-32s %-14s %-8s %6s %10s %10s\n", "backend/kernel op", "relation", "", "cases", "rows", "elements");
+    json_object_foreach(rows, key, row)
+        json_object_foreach(row, name, cell)
+            fprintf(to, "%-32s %-14s %-8s %6lld %10lld %10lld\n", key, name,
+                    strcmp(text_of(cell, "word"), "same") ? text_of(cell, "word") : "holds", (long long) int_of(cell, "cases"),
+                    (long long) int_of(cell, "rows"), (long long) int_of(cell, "elements"));
+}
+
+void determinism_text(FILE *to, json_t *s)
+{
+    const char *key;
+    json_t *row, *const columns = json_object_get(s, "perturbations"), *const t = json_object_get(s, "totals");
+    const bool relations = !strcmp(text_of(s, "kind"), "relations");
+    fprintf(to, "%s %s, contract %.12s, %s, suite %s: %lld cases\n", text_of(s, "program"), text_of(s, "revision"),
+            text_of(s, "contract"), text_of(s, "kind"), text_of(s, "suite"), (long long) int_of(s, "suite_cases"));
+    json_object_foreach(json_object_get(s, "devices"), key, row)
+        fprintf(to, "%s: %s, compute capability %s, driver %s, CUDA runtime %s, nvcc %s\n", key, text_of(row, "name"),
+                text_of(row, "compute_capability"), text_of(row, "driver"), text_of(row, "cuda_runtime"), text_of(row, "nvcc"));
+    if (relations)
+        lines(to, json_object_get(s, "rows"));
+    else
+        matrix(to, json_object_get(s, "rows"), columns);
     fprintf(to,
-            "%lld cells: %lld same, %lld differ, %lld differ and are reported only, %lld n.a., %lld other\n"
-            "%lld runs, %lld rows and %lld elements compared bitwise; %.1f s\n",
-            (long long) int_of(t, "cases"), (long long) int_of(t, "pass"), (long long) int_of(t, "fail"),
-            (long long) int_of(t, "reported"), (long long) int_of(t, "unsupported"),
+            "%lld cells: %lld %s, %lld differ, %lld differ and are reported only, %lld n.a., %lld other\n"
+            "%lld runs, %lld rows and %lld elements compared%s; %.1f s\n",
+            (long long) int_of(t, "cases"), (long long) int_of(t, "pass"), relations ? "hold" : "same",
+            (long long) int_of(t, "fail"), (long long) int_of(t, "reported"), (long long) int_of(t, "unsupported"),
             (long long) (int_of(t, "crash") + int_of(t, "timeout") + int_of(t, "broken")), (long long) int_of(t, "runs"),
-            (long long) int_of(t, "rows"), (long long) int_of(t, "elements"), real_of(s, "seconds"));
+            (long long) int_of(t, "rows"), (long long) int_of(t, "elements"), relations ? "" : " bitwise", real_of(s, "seconds"));
 }
 
 int determinism_exit_code(json_t *summary, size_t expected)

@@ -31,6 +31,7 @@ static const char help[] =
     "  bench [OP..]              GB/s of kernels (--backend cuda)\n"
     "  determinism [OP..] [PERTURBATION..]   output bits under repeats, streams, load, graphs, bases, strides, batch sizes,\n"
     "                            positions, neighbours, occupied multiprocessors, threads (docs/determinism.md); options of run\n"
+    "  relations [OP..] [RELATION..]   a kernel's results against others of its own (docs/relations.md); options of run\n"
     "  baseline save [OP..] --backend B --suite S -o FILE.json [--bits]   hashes of output codes (--bits: small ones as they "
     "are)\n"
     "  baseline compare FILE.json [--backend B]   runs its cases again: whose bits moved\n"
@@ -46,10 +47,11 @@ int main(int argc, char **argv)
         const char *name;
         int (*run)(int, char **);
     } commands[] = {
-        { "list", command_list },         { "run", command_run },       { "judge", command_judge },
-        { "export", command_export },     { "golden", command_golden }, { "selftest", command_selftest },
-        { "spec", command_spec },         { "bench", command_bench },   { "determinism", command_determinism },
-        { "baseline", command_baseline }, { "diff", command_diff },     { "worker", worker_main },
+        { "list", command_list },           { "run", command_run },           { "judge", command_judge },
+        { "export", command_export },       { "golden", command_golden },     { "selftest", command_selftest },
+        { "spec", command_spec },           { "bench", command_bench },       { "determinism", command_determinism },
+        { "relations", command_relations }, { "baseline", command_baseline }, { "diff", command_diff },
+        { "worker", worker_main },
     };
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))) {
         fputs(help, stdout);

@@ -104,6 +104,7 @@ struct bad {                                      /* a violated precondition; on
     void (*spoil)(struct call *c);                /* changes tensors or scalars of a good call */
 };
 
+struct perturbation;
 struct op {
     const char *name, *summary, *source, *clauses; /* clauses: "RMS-1..12 SF-0..4" */
     struct axis axes[MAX_AXES];
@@ -136,7 +137,8 @@ struct op {
     /* Not NULL: the k of bounds is the largest of a function of the call and of the kernel's claims, which these words say. */
     const char *k_words;
     double (*k_of)(const union op_args *args, uint32_t claims);
-    int det2_reported; /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
+    const struct perturbation *relations; /* harness/ops/<op>_relations.c; NULL: but those of every operator */
+    int det2_reported;                    /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
 };
 
 /* The slot's bytes are another output's and so no own dataset of a file (RMS-7); an output in an input's place has one (HAD-4). */

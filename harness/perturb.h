@@ -31,6 +31,7 @@ struct attempt {
     uint8_t *want; /* the base run's arena */
     uint8_t *got;  /* of a perturbed run of the base call itself */
     struct difference d;
+    int64_t beyond;   /* of a relation: elements that differ more than it allows */
     const char *none; /* why the perturbation does not apply here, or NULL */
     int may_refuse;   /* a refusal of a legal call is the contract's choice (RMS-8, base addresses) */
     char msg[512];    /* why a run failed */
@@ -60,7 +61,8 @@ int rows_try(struct attempt *t, const struct kase *k, const int64_t *from, const
     ;
 /* Output codes of rows from[i] of `of`, as `arena` holds them, as rows i of c in `to`. */
 void rows_store(const struct call *c, uint8_t *to, const struct call *of, const uint8_t *arena, const int64_t *from, int64_t n);
-int64_t *rows_same(const struct attempt *t);                       /* 0, 1, 2..: the base call's rows; the caller frees it */
+int64_t *rows_same(const struct attempt *t); /* 0, 1, 2..: the base call's rows; the caller frees it */
+int attempt_run(struct attempt *t, const struct lc_kernel *k, const struct call *c, uint8_t *after); /* in a seat of its own */
 int attempt_failed(struct attempt *t, struct seat *s, int status); /* closes the seat; takes over its words */
 /* A call with the base call's axes and other data, and its outputs; close and free both. */
 int attempt_other(struct attempt *t, int seed, struct call *c, uint8_t **after);

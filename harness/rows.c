@@ -206,10 +206,10 @@ int64_t *rows_same(const struct attempt *t)
     return from;
 }
 
-static int run_call(struct attempt *t, const struct call *c, uint8_t *after)
+int attempt_run(struct attempt *t, const struct lc_kernel *k, const struct call *c, uint8_t *after)
 {
     struct seat s;
-    int status = seat_open(&s, t->backend, t->kernel, c);
+    int status = seat_open(&s, t->backend, k, c);
     status = status ? status : seat_load(&s, c->image);
     return attempt_failed(t, &s, status ? status : seat_run(&s, after));
 }
@@ -224,7 +224,7 @@ int rows_try(struct attempt *t, const struct kase *k, const int64_t *from, const
         snprintf(t->msg, sizeof t->msg, "%s", c && c->msg[0] ? c->msg : "out of memory");
         status = -1;
     } else
-        status = run_call(t, c, after);
+        status = attempt_run(t, t->kernel, c, after);
     if (status == LC_UNSUPPORTED || (status == LC_BAD_ARG && t->may_refuse)) {
         t->d.skipped++;
         status = 0;
@@ -252,5 +252,5 @@ int attempt_other(struct attempt *t, int seed, struct call *c, uint8_t **after)
         snprintf(t->msg, sizeof t->msg, "%s", c->msg[0] ? c->msg : "out of memory");
         return -1;
     }
-    return run_call(t, c, *after);
+    return attempt_run(t, t->kernel, c, *after);
 }

@@ -10,6 +10,7 @@
 #include "out.h"
 #include "paths.h"
 #include "perturb.h"
+#include "relations.h"
 #include "worker.h"
 
 struct mutant {
@@ -19,6 +20,7 @@ struct mutant {
 static const struct mutant mutants[] = {
 #define M(id, op, clause, source, cases, check, text) { #id, #op, clause, source, cases, check, text, 0, 0 },
 #define MC(id, op, clause, source, cases, check, text) { #id, #op, clause, source, cases, check, text, 1, 0 },
+#define AGAIN(id, op, clause, cases, check, text) { #id, #op, clause, "-", cases, check, text, 0, 0 },
 #include "../tests/mutants/table.h"
 };
 static const char *const rare[] = {
@@ -170,19 +172,22 @@ static void plan_add(struct plan *p, int kernel, const struct kase *k, const cha
     p->trial[p->n++] = trial;
 }
 
-/* The perturbation that "determinism:P" names, or NULL. */
+/* The perturbation or relation that "determinism:P" or "relation:R" names, or NULL. */
 static const char *perturbation_of(const struct mutant *m)
 {
-    return strncmp(m->check, "determinism:", 12) ? NULL : m->check + 12;
+    return strncmp(m->check, "determinism:", 12) && strncmp(m->check, "relation:", 9) ? NULL : strchr(m->check, ':') + 1;
 }
 
-/* The control under every perturbation, on the cases that kill. */
+/* The control under every perturbation and relation, on the cases that kill. */
 static void plan_control(struct plan *p, json_t *hello, const struct cases *cases)
 {
     for (size_t i = 0; i < cases->n; i++) {
         const int kernel = kernel_index(hello, cases->at[i].op->name, "none");
         for (const struct perturbation *each = perturbations; each->name && kernel >= 0; each++)
             plan_add(p, kernel, &cases->at[i], each->name, (struct trial) { -1, 0 });
+        const struct perturbation *relation;
+        for (int n = 0; (relation = relation_nth(cases->at[i].op, n)) != NULL && kernel >= 0; n++)
+            plan_add(p, kernel, &cases->at[i], relation->name, (struct trial) { -1, 0 });
     }
 }
 
@@ -274,11 +279,12 @@ static int try_plugin(const struct options *o, const char *backend, int cuda, js
     for (int i = 0; i < MUTANTS && !status; i++) {
         if (mutants[i].cuda != cuda || !chosen(o, &mutants[i]) || !score[i].cases)
             continue;
+        const bool rare_row = is_rare(mutants[i].id) && !perturbation_of(&mutants[i]);
         const bool killed = score[i].killed_by[0] != 0, few = score[i].elements && score[i].flagged * 1000 < score[i].elements;
         count[killed ? 0 : 1]++;
-        count[2] += killed && is_rare(mutants[i].id) && few;
+        count[2] += killed && rare_row && few;
         print_score(stdout, &mutants[i], &score[i]);
-        if (killed && is_rare(mutants[i].id) && !few) {
+        if (killed && rare_row && !few) {
             printf("         was foretold to change less than 0.1 %% of N(0,1) data\n");
             count[1]++;
         }

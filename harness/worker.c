@@ -16,6 +16,7 @@
 #include "golden.h"
 #include "out.h"
 #include "perturb.h"
+#include "relations.h"
 
 static json_t *hex_float(double v)
 {
@@ -176,7 +177,9 @@ static int one_job(struct backend *b, struct golden *g, char *line, FILE *out)
         return 0;
     }
     memset(&result, 0, sizeof result);
-    const struct perturbation *const p = kind ? perturbation_find(kind + 1) : NULL;
+    const struct perturbation *p = kind ? perturbation_find(kind + 1) : NULL;
+    if (kind && !p)
+        p = relation_find(k.op, kind + 1);
     if (open_call(g, &call, &k, &y)) {
         result.outcome = BROKEN;
         snprintf(result.msg, sizeof result.msg, "%s", call.msg);

@@ -5,8 +5,9 @@
  *           "device_info": {...}, "cases": ids of the golden file}
  *           or {"error": "..."}
  *   job     KERNEL_INDEX <tab> CASE_ID [<tab> KIND [<tab> FILE]]
- *           KIND: "" judged; a perturbation (harness/perturb.h), FILE for the rows that differ; "hashes" or "codes" (baseline.c);
- *           of the golden file, without a kernel: "check" (golden check), "judge" (the outputs that the file has)
+ *           KIND: "" judged; a perturbation (harness/perturb.h) or a relation (harness/relations.h), FILE for the rows that differ;
+ *           "hashes" or "codes" (baseline.c); of the golden file, without a kernel: "check" (golden check), "judge" (the outputs
+ *           that the file has)
  *   result  {"case", "op", "kernel", "outcome", counts..., "findings": [...], "msg"}                                          */
 #ifndef HARNESS_WORKER_H
 #define HARNESS_WORKER_H

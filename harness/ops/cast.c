@@ -2,6 +2,7 @@
 /* cast: E4M3 or E2M1 with one scale per G channels (docs/contract.md CAST, SF). */
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 #include "cast.h"
 
@@ -195,4 +196,5 @@ const struct op op_cast = {
     .cols = cols,
     .place = place,
     .ref = ref_cast_row,
+    .relations = cast_relations,
 };

@@ -4,6 +4,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 
 enum { MOST_N = 32768 };
@@ -376,4 +377,5 @@ const struct op op_hadamard = {
     .work = ref_hadamard_work,
     .k_words = "log2 n + 2",
     .k_of = ref_hadamard_k,
+    .relations = hadamard_relations,
 };

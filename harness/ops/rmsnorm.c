@@ -4,6 +4,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 #include "rmsnorm.h"
 
@@ -268,4 +269,5 @@ const struct op op_rmsnorm = {
     .cols = cols,
     .place = place,
     .ref = ref_rmsnorm_row,
+    .relations = rmsnorm_relations,
 };

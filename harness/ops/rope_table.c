@@ -6,6 +6,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 
 static const struct {
@@ -290,4 +291,5 @@ const struct op op_rope_table = {
     .cols = cols,
     .place = place,
     .ref = ref_rope_table_row,
+    .relations = rope_table_relations,
 };

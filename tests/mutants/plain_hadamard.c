@@ -25,6 +25,8 @@ static float between(float v, int stages, enum mutant mut)
         return plain_round(v, 8); /* HadaCore rounds behind each 16-point factor */
     if (mut == MUT_had_f16_stages)
         return plain_round(v, 11);
+    if (mut == MUT_had_half_range && fabsf(v) > 65504.0f)
+        return v > 0 ? INFINITY : -INFINITY;
     return v;
 }
 

@@ -4,6 +4,7 @@
  *
  *   M(id, op, clause, source, cases, check, text)    a host mutant (plain_*.c), a variant of plugin "mutants"
  *   MC(id, op, clause, source, cases, check, text)   the same on a CUDA device, of plugin "mutants-cuda"
+ *   AGAIN(id, op, clause, cases, check, text)        a host mutant of another row, which this check kills as well
  *   NOT_A_MUTANT(id, reason)                         a published bug that cannot exist here as a wrong kernel
  *   EQUIVALENT(id, proof)                            a mutation that changes no judged bit; equivalent.c tries it
  *   RARE(id)                                         changes less than 0.1 % of the elements on N(0,1) data
@@ -18,12 +19,16 @@
  *            "crash"         the process died
  *            "timeout"       the deadline passed
  *            "determinism:P" another call gives other bits, under perturbation P of `layercheck determinism`: each
- *                            element is right by itself, so that no single case shows it (DET-1, DET-2) */
+ *                            element is right by itself, so that no single case shows it (DET-1, DET-2)
+ *            "relation:R"    relation R of `layercheck relations` does not hold among the kernel's own results */
 #ifndef M
 #define M(...)
 #endif
 #ifndef MC
 #define MC(...)
+#endif
+#ifndef AGAIN
+#define AGAIN(...)
 #endif
 #ifndef NOT_A_MUTANT
 #define NOT_A_MUTANT(id, reason)
@@ -397,8 +402,11 @@ RARE(rms_residual_out_nan_row)
 #include "table_hadamard.h"
 #include "table_rope.h"
 
+#include "table_relations.h"
+
 #undef M
 #undef MC
+#undef AGAIN
 #undef NOT_A_MUTANT
 #undef EQUIVALENT
 #undef RARE
