@@ -75,6 +75,7 @@ int command_judge(int argc, char **argv)
         status = usage_error("judge: which file? layercheck judge FILE.h5");
     const double begin = now_ms();
     pool_catch_signals();
+    status = status ? status : run_try_reports(&o);
     for (int i = 0; !status && !pool_interrupted && i < o.ops.n; i++)
         status = judge_file(o.ops.at[i], &o, &run);
     if (status) {

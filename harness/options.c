@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "file.h"
 #include "paths.h"
 
 int usage_error(const char *format, ...)
@@ -235,6 +236,28 @@ int options_pick(const struct options *o, const struct cases *all, struct cases 
     }
     free(patterns);
     return 0;
+}
+
+static void print_json(FILE *to, const void *what)
+{
+    json_dumpf(what, to, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+}
+
+int options_json_only(const struct options *o, const char *command)
+{
+    for (int i = 0; i < o->reports.n; i++)
+        if (strncmp(o->reports.at[i], "json:", 5))
+            return usage_error("--report %s: %s writes json:FILE", o->reports.at[i], command);
+    return run_try_reports(o);
+}
+
+int options_write_json(const struct options *o, json_t *value)
+{
+    int status = 0;
+    for (int i = 0; i < o->reports.n; i++)
+        if (file_write(strchr(o->reports.at[i], ':') + 1, print_json, value))
+            status = usage_error("--report %s: %s", o->reports.at[i], strerror(errno));
+    return status;
 }
 
 void options_backends(struct options *o)

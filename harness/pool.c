@@ -36,6 +36,7 @@ void pool_catch_signals(void)
 {
     signal(SIGINT, interrupted);
     signal(SIGTERM, interrupted);
+    signal(SIGPIPE, SIG_IGN); /* a reader of the output that has gone costs no report */
 }
 
 static double now(void)
