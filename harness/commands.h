@@ -10,6 +10,8 @@
 /* Exit codes of the program. Where several apply, the first of: usage, mismatch, crash, incomplete, nothing ran. */
 enum exit_code { EXIT_PASS, EXIT_MISMATCH, EXIT_INCOMPLETE, EXIT_USAGE, EXIT_CRASH, EXIT_NOTHING, EXIT_INTERRUPTED = 130 };
 
+int exit_worse(int a, int b); /* that one of them which goes first */
+
 int command_list(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_judge(int argc, char **argv);

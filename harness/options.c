@@ -20,6 +20,15 @@ int usage_error(const char *format, ...)
     return EXIT_USAGE;
 }
 
+int exit_worse(int a, int b)
+{
+    static const int order[] = { EXIT_INTERRUPTED, EXIT_USAGE, EXIT_MISMATCH, EXIT_CRASH, EXIT_INCOMPLETE, EXIT_NOTHING };
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (a == order[i] || b == order[i])
+            return order[i];
+    return EXIT_PASS;
+}
+
 static int add(struct texts *t, const char *text)
 {
     if (t->n == MOST_TEXTS)

@@ -422,7 +422,7 @@ int command_run(int argc, char **argv)
     json_decref(run.results);
     json_decref(run.devices);
     cases_free(&cases);
-    if (status || reports || saved || run.journal_lost)
+    if (reports || saved || run.journal_lost)
         return EXIT_USAGE;
-    return verdict == EXIT_PASS && vacuous ? EXIT_INCOMPLETE : verdict;
+    return exit_worse(status, verdict == EXIT_PASS && vacuous ? EXIT_INCOMPLETE : verdict);
 }
