@@ -6,6 +6,7 @@
 
 #include "baseline.h"
 #include "commands.h"
+#include "file.h"
 #include "golden.h"
 #include "out.h"
 #include "paths.h"
@@ -133,6 +134,11 @@ static int how_it_went(const struct baseline *b)
     return b->failed || b->done < b->n ? EXIT_INCOMPLETE : json_object_size(b->kernels) ? EXIT_PASS : EXIT_NOTHING;
 }
 
+static void print_baseline(FILE *to, const void *what)
+{
+    json_dumpf(what, to, JSON_INDENT(1) | JSON_SORT_KEYS);
+}
+
 static int save(const struct options *o)
 {
     struct baseline b = { .o = o };
@@ -142,9 +148,9 @@ static int save(const struct options *o)
         return usage_error("baseline save: one --backend");
     if (!o->output)
         return usage_error("baseline save: -o FILE.json is missing");
-    int status = options_cases(o, suite, &cases);
+    int status = file_try(o->output) ? usage_error("-o %s: %s", o->output, strerror(errno)) : options_cases(o, suite, &cases);
     json_t *const made = status ? NULL : make(&b, o->backends.at[0], o->cases.n ? "cases" : suite, &cases, NULL, &status);
-    if (made && json_dump_file(made, o->output, JSON_INDENT(1) | JSON_SORT_KEYS))
+    if (made && file_write(o->output, print_baseline, made))
         status = usage_error("-o %s: %s", o->output, strerror(errno));
     else if (made) {
         size_t n = 0;

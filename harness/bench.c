@@ -276,7 +276,7 @@ int command_bench(int argc, char **argv)
 {
     struct options o;
     int status = options_read(&o, argc, argv, "--backend --case --suite -k --report");
-    if (status)
+    if (status || (status = options_json_only(&o, "bench")))
         return status;
     struct cases cases = { NULL, 0, 0 }, all = { NULL, 0, 0 };
     char why[1024];
@@ -323,9 +323,8 @@ int command_bench(int argc, char **argv)
     json_t *const report = json_pack("{s:s, s:s, s:s, s:f, s:o, s:o*}", "program", "layercheck " LC_VERSION, "revision",
                                      LC_REVISION, "contract", contract_hash, "copy_gb_s", copy, "rows", rows, "device",
                                      info_json);
-    for (int i = 0; i < o.reports.n; i++)
-        if (strncmp(o.reports.at[i], "json:", 5) || out_json(strchr(o.reports.at[i], ':') + 1, report))
-            status = usage_error("--report %s: bench writes json:FILE", o.reports.at[i]);
+    if (options_write_json(&o, report))
+        status = EXIT_USAGE;
     const size_t timed = json_array_size(rows);
     json_decref(report);
     cases_free(&cases);

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -292,6 +293,23 @@ bool pattern_matches(const struct pattern *p, const struct kase *k)
     return true;
 }
 
+bool kase_fits(const struct kase *k)
+{
+    double most[4] = { 1, 1, 1, 1 }; /* the largest, in descending order */
+    for (int a = 0; a < MAX_AXES && k->op->axes[a].name; a++) {
+        if (k->op->axes[a].kind != AXIS_INT || !strcmp(k->op->axes[a].name, "seed"))
+            continue;
+        double v = fabs((double) k->i[a]);
+        for (int i = 0; i < 4; i++)
+            if (v > most[i]) {
+                const double less = most[i];
+                most[i] = v;
+                v = less;
+            }
+    }
+    return most[0] * most[1] * most[2] * most[3] <= ldexp(1, 52);
+}
+
 int kase_parse(struct kase *k, const char *id, char *why, size_t size)
 {
     struct pattern *const p = malloc(sizeof *p);
@@ -312,6 +330,8 @@ int kase_parse(struct kase *k, const char *id, char *why, size_t size)
     free(p);
     if (status)
         return status;
+    if (!kase_fits(k))
+        return say(why, size, "'%s': too large%s", id, "");
     const struct kase as_written = *k;
     const char *const reason = k->op->settle(k);
     if (!kase_same(&as_written, k))

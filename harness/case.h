@@ -29,6 +29,8 @@ void kase_print(const struct kase *k, char *to, size_t size);
 /* Reads a case id; settles it. On an error, or when the case is not legal as written, says why and returns -1. */
 int kase_parse(struct kase *k, const char *id, char *why, size_t size);
 bool dialect_of(const struct op *op, const char *dialect); /* has the operator this dialect? NULL: the usual one */
+/* No byte count of the case can pass 64 bits: four sizes multiplied, the largest, stay below 2^52. */
+bool kase_fits(const struct kase *k);
 bool kase_same(const struct kase *a, const struct kase *b);
 
 struct pattern {

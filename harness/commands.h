@@ -10,6 +10,8 @@
 /* Exit codes of the program. Where several apply, the first of: usage, mismatch, crash, incomplete, nothing ran. */
 enum exit_code { EXIT_PASS, EXIT_MISMATCH, EXIT_INCOMPLETE, EXIT_USAGE, EXIT_CRASH, EXIT_NOTHING, EXIT_INTERRUPTED = 130 };
 
+int exit_worse(int a, int b); /* that one of them which goes first */
+
 int command_list(int argc, char **argv);
 int command_run(int argc, char **argv);
 int command_judge(int argc, char **argv);
@@ -49,6 +51,10 @@ int options_read(struct options *o, int argc, char **argv, const char *allowed);
 int options_cases(const struct options *o, const char *suite, struct cases *to);
 int options_pick(const struct options *o, const struct cases *all, struct cases *to); /* the same cut, of given cases */
 
+/* Of commands whose report is one JSON value: refuses other kinds, and files that cannot be written; writes it. 0, or an exit
+ * code. */
+int options_json_only(const struct options *o, const char *command);
+int options_write_json(const struct options *o, json_t *value);
 void options_backends(struct options *o);                 /* those this machine has, when none is named */
 bool kernel_speaks(json_t *kernel, const struct kase *k); /* a kernel is run in the dialect it states, on cases that are in it */
 bool options_require(const struct options *o, const char *backend);
@@ -59,13 +65,15 @@ struct run {
     json_t *devices; /* object by backend */
     size_t cases;
     double seconds;
-    int skipped, interrupted, incomplete;
+    int skipped, interrupted, incomplete, journal_tried, journal_lost;
     FILE *journal;
 };
 /* Runs every kernel of a backend on the cases (golden: the file they come from, or NULL). 0, or an exit code. */
 int run_backend(struct run *run, const struct options *o, const char *backend, const struct cases *cases, const char *golden);
 int run_goldens(struct run *run, const struct options *o); /* the same on the cases of the goldens (run_golden.c) */
+int run_resume(struct run *run, const char *path);         /* the verdicts of a journal; 0, or an exit code */
 int run_exit_code(const struct run *run);
+int run_try_reports(const struct options *o);                               /* can they be written? 0, or an exit code */
 int run_reports(const struct options *o, struct run *run, json_t *summary); /* writes those of --report; 0, or an exit code */
 
 #endif

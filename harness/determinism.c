@@ -197,6 +197,8 @@ static int compare(const char *name, int argc, char **argv)
     status = options_cases(&o, suite, &cases);
     if (status)
         return status;
+    if ((status = run_try_reports(&o)))
+        return status;
     const double begin = seconds_now();
     pool_catch_signals();
     size_t expected = 0;

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "commands.h"
+#include "file.h"
 #include "golden.h"
 #include "perturb.h"
 #include "version.h"
@@ -194,26 +195,39 @@ int determinism_exit_code(json_t *summary, size_t expected)
     return int_of(t, "pass") + int_of(t, "reported") ? EXIT_PASS : EXIT_NOTHING;
 }
 
-int determinism_write(const char *report, json_t *results, json_t *summary)
+static void print_json(FILE *to, const void *what)
 {
-    const char *const path = strchr(report, ':') + 1;
+    out_json(to, ((const struct report *) what)->summary);
+}
+
+static void print_lines(FILE *to, const void *what)
+{
     size_t i;
     json_t *r;
-    if (!strncmp(report, "json:", 5))
-        return out_json(path, summary);
-    FILE *const f = fopen(path, "w");
-    if (!f)
-        return -1;
-    const bool lines = !strncmp(report, "jsonl:", 6);
-    json_array_foreach(results, i, r) {
-        char *const text = lines ? json_dumps(r, JSON_COMPACT) : NULL;
-        if (lines)
-            fprintf(f, "%s\n", text ? text : "{}");
-        else if (strcmp(outcome_of(r), "pass") && strcmp(outcome_of(r), "unsupported"))
-            determinism_line(f, r);
+    json_array_foreach(((const struct report *) what)->results, i, r) {
+        char *const text = json_dumps(r, JSON_COMPACT);
+        fprintf(to, "%s\n", text ? text : "{}");
         free(text);
     }
-    if (!lines)
-        determinism_text(f, summary);
-    return fclose(f);
+}
+
+static void print_text(FILE *to, const void *what)
+{
+    const struct report *const report = what;
+    size_t i;
+    json_t *r;
+    json_array_foreach(report->results, i, r)
+        if (strcmp(outcome_of(r), "pass") && strcmp(outcome_of(r), "unsupported"))
+            determinism_line(to, r);
+    determinism_text(to, report->summary);
+}
+
+int determinism_write(const char *report, json_t *results, json_t *summary)
+{
+    const struct report what = { results, summary };
+    return file_write(strchr(report, ':') + 1,
+                      !strncmp(report, "json:", 5)    ? print_json
+                      : !strncmp(report, "jsonl:", 6) ? print_lines
+                                                      : print_text,
+                      &what);
 }

@@ -78,7 +78,7 @@ static void moved_tensor(struct moves *m, const char *name, json_t *a, json_t *b
                 (long long) int_of(b, "n"));
         return;
     }
-    if (!fmt_parse(text_of(a, "fmt"), &m->fmt) || n < 0 || !is_hex(x, (size_t) (2 * n * fmt_bytes(m->fmt))) ||
+    if (!fmt_parse(text_of(a, "fmt"), &m->fmt) || n < 0 || n > BITS_MOST || !is_hex(x, (size_t) (2 * n * fmt_bytes(m->fmt))) ||
         !is_hex(y, (size_t) (2 * n * fmt_bytes(m->fmt)))) {
         fprintf(m->to, " hash %.16s, was %.16s\n", text_of(b, "sha256"), text_of(a, "sha256"));
         return;

@@ -2,7 +2,6 @@
 /* export: writes files of cases, which another framework or the oracle fills. */
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "commands.h"
 #include "golden.h"
@@ -75,22 +74,13 @@ static int write_cases(hid_t file, const struct cases *cases, char *why, size_t 
 
 int golden_export(const char *path, const struct cases *cases, char *why, size_t size)
 {
-    char temporary[4096], inner[1024];
-    if (snprintf(temporary, sizeof temporary, "%s.%ld.tmp", path, (long) getpid()) >= (int) sizeof temporary)
-        return h5_say(why, size, "%s: too long a path", path);
-    const hid_t file = h5_create(temporary, why, size);
+    char inner[1024] = "";
+    const hid_t file = h5_create(path, why, size);
     if (file < 0)
         return -1;
-    int status = write_cases(file, cases, inner, sizeof inner);
-    if (H5Fclose(file) < 0 && !status)
-        status = h5_say(inner, sizeof inner, "cannot be written");
-    if (!status && rename(temporary, path))
-        status = h5_say(inner, sizeof inner, "cannot be put in its place");
-    if (status) {
-        remove(temporary); /* never a part of a file */
-        h5_say(why, size, "%s: %s", path, inner);
-    }
-    return status;
+    const int status = write_cases(file, cases, inner, sizeof inner);
+    snprintf(why, size, "%s", inner);
+    return h5_finish(file, path, status, why, size);
 }
 
 /* ---- the command ---- */

@@ -16,7 +16,7 @@
 
 /* ---- gen ---- */
 
-static int run_oracle(const char *oracle, const char *in, const char *out)
+static int run_oracle(const char *oracle, const char *in, const char *out, const char *path)
 {
     extern char **environ;
     char *const argv[] = { (char *) "golden-oracle", (char *) in, (char *) out, NULL };
@@ -27,7 +27,7 @@ static int run_oracle(const char *oracle, const char *in, const char *out)
     while (waitpid(pid, &status, 0) < 0)
         if (errno != EINTR)
             return usage_error("%s: %s", oracle, strerror(errno));
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : usage_error("%s failed on %s", oracle, in);
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : usage_error("%s: not made: golden-oracle failed", path);
 }
 
 /* DIR/<op>.h5, from inputs that live beside it for the moment: a file under its own name is whole. */
@@ -44,7 +44,7 @@ static int gen_op(const char *oracle, const struct op *op, const struct cases *a
         return usage_error("%s: too long a path", dir);
     snprintf(in, sizeof in, "%.4000s.%ld.in", path, (long) getpid());
     snprintf(filled, sizeof filled, "%.4000s.%ld.tmp", path, (long) getpid());
-    int status = golden_export(in, &cases, why, sizeof why) ? usage_error("%s", why) : run_oracle(oracle, in, filled);
+    int status = golden_export(in, &cases, why, sizeof why) ? usage_error("%s", why) : run_oracle(oracle, in, filled, path);
     if (!status && rename(filled, path))
         status = usage_error("%s: %s", path, strerror(errno));
     remove(in);

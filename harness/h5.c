@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "h5.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "file.h"
 
 enum { MOST_BYTES = 1 << 30 }; /* of a dataset that is read without a case to hold it against */
 
@@ -39,6 +42,7 @@ static hid_t file_type(enum lc_dtype f)
 
 hid_t h5_open(const char *path, char *why, size_t size)
 {
+    H5dont_atexit();                       /* with a damaged file still open it can crash there */
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL); /* what the library would print is said by us, once */
     FILE *const f = fopen(path, "rb");
     if (!f)
@@ -305,16 +309,84 @@ int h5_read_any(hid_t group, const char *name, void **to, size_t *bytes, char *w
 
 /* ---- writing ---- */
 
+/* A file is made in memory: where a disk is full the library keeps a file that it cannot close, and crashes later. These are
+ * its calls for the memory of the one file to be, which outlives the close that makes it whole. */
+static struct {
+    uint8_t *at;
+    size_t n;
+} image;
+
+static void *image_malloc(size_t n, H5FD_file_image_op_t op, void *user)
+{
+    (void) op;
+    (void) user;
+    image.at = malloc(n);
+    image.n = image.at ? n : 0;
+    return image.at;
+}
+
+static void *image_realloc(void *at, size_t n, H5FD_file_image_op_t op, void *user)
+{
+    uint8_t *const more = realloc(at, n);
+    (void) op;
+    (void) user;
+    if (more) {
+        image.at = more;
+        image.n = n;
+    }
+    return more;
+}
+
+static herr_t image_free(void *at, H5FD_file_image_op_t op, void *user)
+{
+    (void) at;
+    (void) op;
+    (void) user;
+    return 0;
+}
+
+/* The end of the file, as superblocks of version 2 and 3 have it; 0: there is none. */
+static size_t image_end(void)
+{
+    uint64_t end = 0;
+    for (int i = 7; i >= 0 && image.n >= 48; i--)
+        end = end << 8 | image.at[28 + i];
+    return end <= image.n ? (size_t) end : 0;
+}
+
 hid_t h5_create(const char *path, char *why, size_t size)
 {
+    H5FD_file_image_callbacks_t calls = { image_malloc, NULL, image_realloc, image_free, NULL, NULL, NULL };
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    if (file_try(path))
+        return h5_say(why, size, "%s: %s", path, strerror(errno));
+    image.at = NULL;
+    image.n = 0;
     const hid_t create = H5Pcreate(H5P_FILE_CREATE), access = H5Pcreate(H5P_FILE_ACCESS);
     H5Pset_obj_track_times(create, 0); /* no times: the same content is the same file */
     H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
+    H5Pset_fapl_core(access, 1 << 16, 0);
+    H5Pset_file_image_callbacks(access, &calls);
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, create, access);
     H5Pclose(create);
     H5Pclose(access);
-    return file >= 0 ? file : h5_say(why, size, "%s: cannot be created", path);
+    return file >= 0 ? file : h5_say(why, size, "%s: cannot be made", path);
+}
+
+int h5_finish(hid_t file, const char *path, int status, char *why, size_t size)
+{
+    char inner[1024] = "cannot be made";
+    if (status)
+        snprintf(inner, sizeof inner, "%s", why);
+    if (H5Fclose(file) < 0 || !image_end())
+        status = -1;
+    if (!status && file_put(path, image.at, image_end())) {
+        snprintf(inner, sizeof inner, "%s", strerror(errno));
+        status = -1;
+    }
+    free(image.at);
+    image.at = NULL;
+    return status ? h5_say(why, size, "%s: %s", path, inner) : 0;
 }
 
 hid_t h5_add_group(hid_t parent, const char *name)

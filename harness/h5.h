@@ -36,7 +36,9 @@ int h5_read_reals(hid_t group, const char *name, int64_t rows, int64_t cols, dou
 int h5_read_any(hid_t group, const char *name, void **to, size_t *bytes, char *why, size_t size);
 
 /* ---- writing: the same calls make the same bytes ---- */
-hid_t h5_create(const char *path, char *why, size_t size);
+hid_t h5_create(const char *path, char *why, size_t size); /* the file to be; why names path and reason */
+/* Closes it, and writes it where all went well and this does too; status: 0, or -1 and why says so far what failed. */
+int h5_finish(hid_t file, const char *path, int status, char *why, size_t size);
 hid_t h5_add_group(hid_t parent, const char *name);
 int h5_put_text(hid_t object, const char *name, const char *text);
 int h5_put_scalar(hid_t object, const struct lc_scalar *s);

@@ -75,9 +75,11 @@ int command_judge(int argc, char **argv)
         status = usage_error("judge: which file? layercheck judge FILE.h5");
     const double begin = now_ms();
     pool_catch_signals();
-    for (int i = 0; !status && !pool_interrupted && i < o.ops.n; i++)
-        status = judge_file(o.ops.at[i], &o, &run);
-    if (status) {
+    if (status || (status = run_try_reports(&o)))
+        return status;
+    for (int i = 0; run.results && !pool_interrupted && i < o.ops.n; i++)
+        status = exit_worse(status, judge_file(o.ops.at[i], &o, &run));
+    if (status && !json_array_size(run.results)) {
         json_decref(run.results);
         return status;
     }
@@ -89,9 +91,9 @@ int command_judge(int argc, char **argv)
     const struct run_facts facts = { "file", command, NULL, run.cases, (now_ms() - begin) / 1e3 };
     json_t *const summary = out_summary(run.results, &facts);
     out_text(stdout, summary);
-    status = run_reports(&o, &run, summary);
+    const int reports = run_reports(&o, &run, summary);
     const int verdict = run_exit_code(&run);
     json_decref(summary);
     json_decref(run.results);
-    return status ? EXIT_USAGE : verdict;
+    return reports ? EXIT_USAGE : exit_worse(status, verdict);
 }

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -41,6 +44,24 @@ static const char help[] =
     "exit codes: 0 pass, 1 mismatch, 2 incomplete or timeout, 3 usage or environment, 4 a crash in some case, 5 nothing ran,\n"
     "            130 interrupted\n";
 
+/* What is printed to a full disk or a closed pipe is not lost in silence. */
+static int printed(int code)
+{
+    const bool before = ferror(stdout) != 0;
+    errno = 0;
+    if (!fflush(stdout) && !before)
+        return code;
+    return usage_error("standard output: %s", strerror(errno ? errno : EIO));
+}
+
+/* A file that gets the number of a standard stream, where that is closed, would get what is printed there. */
+static void hold_streams(void)
+{
+    for (int fd = 0; fd < 3; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void) open("/dev/null", fd == 2 ? O_WRONLY : O_RDONLY); /* 1: every write fails, as it should */
+}
+
 int main(int argc, char **argv)
 {
     static const struct {
@@ -53,17 +74,19 @@ int main(int argc, char **argv)
         { "relations", command_relations }, { "baseline", command_baseline }, { "diff", command_diff },
         { "worker", worker_main },
     };
+    hold_streams();
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails */
     if (argc > 1 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help"))) {
         fputs(help, stdout);
-        return EXIT_PASS;
+        return printed(EXIT_PASS);
     }
     if (argc > 1 && !strcmp(argv[1], "--version")) {
         printf("layercheck %s (%s), contract %s\n", LC_VERSION, LC_REVISION, contract_hash);
-        return EXIT_PASS;
+        return printed(EXIT_PASS);
     }
     for (size_t i = 0; argc > 1 && i < sizeof commands / sizeof *commands; i++)
         if (!strcmp(argv[1], commands[i].name))
-            return commands[i].run(argc - 2, argv + 2);
+            return printed(commands[i].run(argc - 2, argv + 2));
     if (argc > 1)
         return usage_error("'%s': no such command; see layercheck --help", argv[1]);
     fputs(help, stderr);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "file.h"
 #include "paths.h"
 
 int usage_error(const char *format, ...)
@@ -17,6 +18,15 @@ int usage_error(const char *format, ...)
     fprintf(stderr, "\n");
     va_end(list);
     return EXIT_USAGE;
+}
+
+int exit_worse(int a, int b)
+{
+    static const int order[] = { EXIT_INTERRUPTED, EXIT_USAGE, EXIT_MISMATCH, EXIT_CRASH, EXIT_INCOMPLETE, EXIT_NOTHING };
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++)
+        if (a == order[i] || b == order[i])
+            return order[i];
+    return EXIT_PASS;
 }
 
 static int add(struct texts *t, const char *text)
@@ -235,6 +245,28 @@ int options_pick(const struct options *o, const struct cases *all, struct cases 
     }
     free(patterns);
     return 0;
+}
+
+static void print_json(FILE *to, const void *what)
+{
+    json_dumpf(what, to, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+}
+
+int options_json_only(const struct options *o, const char *command)
+{
+    for (int i = 0; i < o->reports.n; i++)
+        if (strncmp(o->reports.at[i], "json:", 5))
+            return usage_error("--report %s: %s writes json:FILE", o->reports.at[i], command);
+    return run_try_reports(o);
+}
+
+int options_write_json(const struct options *o, json_t *value)
+{
+    int status = 0;
+    for (int i = 0; i < o->reports.n; i++)
+        if (file_write(strchr(o->reports.at[i], ':') + 1, print_json, value))
+            status = usage_error("--report %s: %s", o->reports.at[i], strerror(errno));
+    return status;
 }
 
 void options_backends(struct options *o)

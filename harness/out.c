@@ -200,9 +200,9 @@ void out_text(FILE *to, json_t *s)
 
 /* ---- files ---- */
 
-int out_json(const char *path, json_t *value)
+void out_json(FILE *to, json_t *value)
 {
-    return json_dump_file(value, path, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
+    json_dumpf(value, to, JSON_INDENT(1) | JSON_REAL_PRECISION(6));
 }
 
 static void xml_text(FILE *f, const char *s)
@@ -227,11 +227,8 @@ static void xml_text(FILE *f, const char *s)
         }
 }
 
-int out_junit(const char *path, json_t *results, json_t *summary)
+void out_junit(FILE *f, json_t *results, json_t *summary)
 {
-    FILE *const f = fopen(path, "w");
-    if (!f)
-        return -1;
     json_t *const t = json_object_get(summary, "totals");
     const json_int_t errors = int_of(t, "crash") + int_of(t, "timeout") + int_of(t, "broken") + int_of(t, "vacuous");
     fprintf(f, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n<testsuite name=\"layercheck ");
@@ -268,5 +265,4 @@ int out_junit(const char *path, json_t *results, json_t *summary)
         free(text);
     }
     fprintf(f, "</testsuite>\n</testsuites>\n");
-    return fclose(f);
 }

@@ -21,8 +21,11 @@ struct run_facts { /* what the head of a report names */
 /* Rows by backend, kernel, operator; totals. */
 json_t *out_summary(json_t *results, const struct run_facts *facts);
 void out_text(FILE *to, json_t *summary);
-int out_junit(const char *path, json_t *results, json_t *summary);
-int out_json(const char *path, json_t *value);
+void out_junit(FILE *to, json_t *results, json_t *summary);
+void out_json(FILE *to, json_t *value);
+struct report { /* what a report says */
+    json_t *results, *summary;
+};
 
 const char *outcome_of(json_t *result);
 json_int_t int_of(json_t *o, const char *key); /* 0 where absent */

@@ -74,10 +74,7 @@ static int save_rows(const struct attempt *t, const struct perturbation *p, cons
     const hid_t file = status ? -1 : h5_create(path, why, size);
     if (file >= 0) {
         status = export_head(file) ? h5_say(why, size, "cannot be written") : write_rows(file, t, p, c, why, size);
-        if (H5Fclose(file) < 0 && !status)
-            status = h5_say(why, size, "cannot be written");
-        if (status)
-            remove(path);
+        status = h5_finish(file, path, status, why, size);
     } else
         status = -1;
     if (c)

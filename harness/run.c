@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "commands.h"
+#include "file.h"
 #include "golden.h"
 #include "out.h"
 #include "paths.h"
@@ -32,23 +33,47 @@ struct progress {
 static void write_line(FILE *f, json_t *o)
 {
     char *const text = f ? json_dumps(o, JSON_COMPACT) : NULL;
-    if (text) {
+    if (text)
         fprintf(f, "%s\n", text);
-        fflush(f);
-    }
     free(text);
 }
 
-/* With the first result, so that a run that never starts leaves the last one's journal. A tree that cannot be written has none. */
+static const char *journal_of(const struct options *o)
+{
+    return o->resume ? o->resume : journal_path;
+}
+
+static void lose_journal(struct run *run, const struct options *o)
+{
+    usage_error("%s: %s; this run has no journal to resume from", journal_of(o), strerror(errno));
+    run->journal_lost = 1;
+}
+
+/* With the first result, so that a run that never starts leaves the last one's journal. A tree that may not be written has none,
+ * unless --resume names it. */
 static void open_journal(struct run *run, const struct options *o)
 {
-    if (run->journal)
+    if (run->journal || run->journal_tried)
         return;
+    run->journal_tried = 1;
     mkdir(journal_dir, 0777);
-    run->journal = fopen(o->resume ? o->resume : journal_path, o->resume ? "a+" : "w");
+    run->journal = fopen(journal_of(o), o->resume ? "a+" : "w");
+    if (!run->journal && (o->resume || (errno != EACCES && errno != EROFS && errno != EPERM && errno != ENOENT)))
+        lose_journal(run, o);
     if (o->resume && run->journal && !fseek(run->journal, -1, SEEK_END) && fgetc(run->journal) != '\n' &&
         !fseek(run->journal, 0, SEEK_END))
         fputs("\n", run->journal); /* behind a line that was cut */
+}
+
+static void note(struct run *run, const struct options *o, json_t *result)
+{
+    open_journal(run, o);
+    write_line(run->journal, result);
+    if (run->journal && fflush(run->journal)) {
+        lose_journal(run, o);
+        fclose(run->journal);
+        run->journal = NULL;
+    }
 }
 
 static bool finished(void *user, const struct job *job, json_t *result)
@@ -58,8 +83,7 @@ static bool finished(void *user, const struct job *job, json_t *result)
     json_object_set_new(result, "backend", json_string(p->backend));
     json_object_set(result, "kernel", json_object_get(kernel, "variant"));
     json_array_append(p->run->results, result);
-    open_journal(p->run, p->o);
-    write_line(p->run->journal, result);
+    note(p->run, p->o, result);
     out_progress(++p->done, p->of, result);
     const bool fine = !strcmp(outcome_of(result), "pass") || !strcmp(outcome_of(result), "unsupported");
     if (!fine) {
@@ -236,8 +260,10 @@ static int only_failed(struct cases *cases)
     return 0;
 }
 
-static int read_journal(struct run *run, const char *path)
+int run_resume(struct run *run, const char *path)
 {
+    if (file_is_special(path)) /* /dev/zero has a line without end */
+        return usage_error("--resume %s: no regular file", path);
     FILE *const f = fopen(path, "r");
     char *line = NULL;
     size_t room = 0;
@@ -261,47 +287,57 @@ static int read_journal(struct run *run, const char *path)
 }
 
 /* A report that cannot be written is known before the run, not after it. */
-static int try_reports(const struct options *o)
+int run_try_reports(const struct options *o)
 {
-    for (int i = 0; i < o->reports.n; i++) {
-        FILE *const f = fopen(strchr(o->reports.at[i], ':') + 1, "a");
-        if (!f || fclose(f))
+    for (int i = 0; i < o->reports.n; i++)
+        if (file_try(strchr(o->reports.at[i], ':') + 1))
             return usage_error("--report %s: %s", o->reports.at[i], strerror(errno));
-    }
     return 0;
+}
+
+static void print_junit(FILE *to, const void *what)
+{
+    const struct report *const r = what;
+    out_junit(to, r->results, r->summary);
+}
+
+static void print_lines(FILE *to, const void *what)
+{
+    const struct report *const report = what;
+    size_t i;
+    json_t *r;
+    json_array_foreach(report->results, i, r)
+        write_line(to, r);
+}
+
+static void print_json(FILE *to, const void *what)
+{
+    out_json(to, ((const struct report *) what)->summary);
+}
+
+static void print_text(FILE *to, const void *what)
+{
+    const struct report *const report = what;
+    size_t i;
+    json_t *r;
+    json_array_foreach(report->results, i, r)
+        if (strcmp(outcome_of(r), "pass") && strcmp(outcome_of(r), "unsupported"))
+            out_failure(to, r, true);
+    out_text(to, report->summary);
 }
 
 int run_reports(const struct options *o, struct run *run, json_t *summary)
 {
+    const struct report what = { run->results, summary };
     int status = 0;
     for (int i = 0; i < o->reports.n; i++) {
-        const char *const colon = strchr(o->reports.at[i], ':'), *const path = colon + 1;
-        int failed = 0;
-        if (!strncmp(o->reports.at[i], "junit", 5))
-            failed = out_junit(path, run->results, summary);
-        else if (!strncmp(o->reports.at[i], "jsonl", 5)) {
-            FILE *const f = fopen(path, "w");
-            size_t k;
-            json_t *r;
-            json_array_foreach(run->results, k, r)
-                write_line(f, r);
-            failed = !f || fclose(f);
-        } else if (!strncmp(o->reports.at[i], "json", 4))
-            failed = out_json(path, summary);
-        else {
-            FILE *const f = fopen(path, "w");
-            size_t k;
-            json_t *r;
-            if (f)
-                json_array_foreach(run->results, k, r)
-                    if (strcmp(outcome_of(r), "pass") && strcmp(outcome_of(r), "unsupported"))
-                        out_failure(f, r, true);
-            if (f)
-                out_text(f, summary);
-            failed = !f || fclose(f);
-        }
-        if (failed)
-            status = usage_error("--report %s: %s", o->reports.at[i], strerror(errno));
+        const char *const kind = o->reports.at[i];
+        const print_fn print = !strncmp(kind, "junit:", 6)   ? print_junit
+                               : !strncmp(kind, "jsonl:", 6) ? print_lines
+                               : !strncmp(kind, "json:", 5)  ? print_json
+                                                             : print_text;
+        if (file_write(strchr(kind, ':') + 1, print, &what))
+            status = usage_error("--report %s: %s", kind, strerror(errno));
     }
     return status;
 }
@@ -356,7 +392,7 @@ int command_run(int argc, char **argv)
         return cases.n ? EXIT_PASS : EXIT_NOTHING;
     }
     pool_catch_signals();
-    if ((o.resume && (status = read_journal(&run, o.resume))) || (status = try_reports(&o)))
+    if ((o.resume && (status = run_resume(&run, o.resume))) || (status = run_try_reports(&o)))
         return status;
     run.cases = cases.n;
     if (o.golden)
@@ -386,7 +422,7 @@ int command_run(int argc, char **argv)
     json_decref(run.results);
     json_decref(run.devices);
     cases_free(&cases);
-    if (status || reports || saved)
+    if (reports || saved || run.journal_lost)
         return EXIT_USAGE;
-    return verdict == EXIT_PASS && vacuous ? EXIT_INCOMPLETE : verdict;
+    return exit_worse(status, verdict == EXIT_PASS && vacuous ? EXIT_INCOMPLETE : verdict);
 }

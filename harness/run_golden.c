@@ -71,7 +71,7 @@ static int chosen_cases(const struct options *o, const char *path, struct cases 
 int run_goldens(struct run *run, const struct options *o)
 {
     int status = 0;
-    for (int i = 0; all_ops[i] && !status && !pool_interrupted; i++) {
+    for (int i = 0; all_ops[i] && !pool_interrupted; i++) {
         char path[4096];
         struct cases cases = { NULL, 0, 0 };
         bool named = o->ops.n == 0;
@@ -81,10 +81,11 @@ int run_goldens(struct run *run, const struct options *o)
             continue;
         if (!path_golden(all_ops[i]->name, path, sizeof path))
             return usage_error("golden/%s.h5: not found", all_ops[i]->name);
-        status = chosen_cases(o, path, &cases);
+        int one = chosen_cases(o, path, &cases);
         run->cases += cases.n;
-        for (int k = 0; k < o->backends.n && !status && !pool_interrupted; k++)
-            status = run_backend(run, o, o->backends.at[k], &cases, path);
+        for (int k = 0; k < o->backends.n && !one && !pool_interrupted; k++)
+            one = run_backend(run, o, o->backends.at[k], &cases, path);
+        status = exit_worse(status, one);
         cases_free(&cases);
     }
     return status;

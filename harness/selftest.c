@@ -305,7 +305,7 @@ int command_selftest(int argc, char **argv)
 {
     struct options o;
     int status = options_read(&o, argc, argv, "--backend -k -j --timeout --report -v --dialect");
-    if (status)
+    if (status || (status = options_json_only(&o, "selftest")))
         return status;
     if (o.timeout_s == 60)
         o.timeout_s = 10;
@@ -333,11 +333,7 @@ int command_selftest(int argc, char **argv)
         printf("no mutant   %-34s %s\n", not_mutants[i].id, not_mutants[i].why);
     printf("%zu equivalent and %zu impossible ones are not counted (-v lists them)\n", sizeof equivalents / sizeof *equivalents,
            sizeof not_mutants / sizeof *not_mutants);
-    for (int i = 0; i < o.reports.n; i++) {
-        const char *const path = strchr(o.reports.at[i], ':') + 1;
-        if (strncmp(o.reports.at[i], "json:", 5) || out_json(path, rows))
-            status = usage_error("--report %s: selftest writes json:FILE", o.reports.at[i]);
-    }
+    status = options_write_json(&o, rows);
     json_decref(rows);
     if (status)
         return status;

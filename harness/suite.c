@@ -73,6 +73,8 @@ static bool complete(const struct sweep *s, int a, int i, int b, int j, uint64_t
             k->i[x] = s->value[x][pick].i;
             k->f[x] = s->value[x][pick].f;
         }
+        if (!kase_fits(k))
+            continue;
         s->op->settle(k);
         if (has(k, a, s->value[a][i]) && has(k, b, s->value[b][j]) && counts(k, a, b))
             return true;
@@ -140,10 +142,23 @@ static size_t cover(const struct sweep *s, struct pairs *p, const struct kase *k
     return fresh;
 }
 
-static void add_pairs(struct cases *c, const struct sweep *s)
+/* -1 and why: a line that would take hours to sweep is a slip of the hand. */
+static int too_many(double n, const char *what, char *why, size_t size)
+{
+    if (n <= 1 << 16)
+        return 0;
+    snprintf(why, size, "%.0f %s in one line; 65536 are allowed", n, what);
+    return -1;
+}
+
+static int add_pairs(struct cases *c, const struct sweep *s, char *why, size_t size)
 {
     struct pairs p;
     pairs_of(s, &p);
+    if (too_many((double) p.n, "pairs", why, size)) {
+        free(p.done);
+        return -1;
+    }
     for (int a = 0; a < s->axes; a++)
         for (int b = a + 1; b < s->axes; b++)
             for (int i = 0; i < s->n[a]; i++)
@@ -166,6 +181,7 @@ static void add_pairs(struct cases *c, const struct sweep *s)
                     }
                 }
     free(p.done);
+    return 0;
 }
 
 size_t suite_uncovered(const struct cases *c, const struct op *op, FILE *to)
@@ -206,8 +222,13 @@ size_t suite_uncovered(const struct cases *c, const struct op *op, FILE *to)
 
 /* ---- files ---- */
 
-static void add_product(struct cases *c, const struct pattern *p)
+static int add_product(struct cases *c, const struct pattern *p, char *why, size_t size)
 {
+    double n = 1;
+    for (int a = 0; a < MAX_AXES; a++)
+        n *= p->n[a] ? p->n[a] : 1;
+    if (too_many(n, "cases", why, size))
+        return -1;
     int at[MAX_AXES] = { 0 };
     for (;;) {
         struct kase k;
@@ -217,6 +238,12 @@ static void add_product(struct cases *c, const struct pattern *p)
                 k.i[a] = p->value[a][at[a]].i;
                 k.f[a] = p->value[a][at[a]].f;
             }
+        if (!kase_fits(&k)) {
+            char id[MAX_ID];
+            kase_print(&k, id, sizeof id);
+            snprintf(why, size, "%.400s: too large", id);
+            return -1;
+        }
         const struct kase as_written = k;
         p->op->settle(&k);
         bool kept = true; /* a product skips what is not legal as written, but an axis a fill sets (eps) may be left open */
@@ -228,7 +255,7 @@ static void add_product(struct cases *c, const struct pattern *p)
         while (a < MAX_AXES && (p->n[a] == 0 || ++at[a] == p->n[a]))
             at[a++] = 0;
         if (a == MAX_AXES)
-            return;
+            return 0;
     }
 }
 
@@ -257,15 +284,15 @@ int suite_line(struct cases *c, const char *line, char *why, size_t size)
     const bool in_pairs = !strncmp(at, "pairs ", 6);
     struct pattern *const p = malloc(sizeof *p);
     assert(p);
-    const int status = pattern_parse(p, in_pairs ? at + 6 : at, why, size);
+    int status = pattern_parse(p, in_pairs ? at + 6 : at, why, size);
     if (!status && in_pairs) {
         struct sweep *const s = malloc(sizeof *s);
         assert(s);
         sweep_of(s, p->op, p);
-        add_pairs(c, s);
+        status = add_pairs(c, s, why, size);
         free(s);
     } else if (!status)
-        add_product(c, p);
+        status = add_product(c, p, why, size);
     free(p);
     return status;
 }
@@ -280,8 +307,9 @@ int suite_read(struct cases *c, const char *suite, char *why, size_t size)
     }
     int status = 0;
     for (int n = 1; !status && fgets(line, sizeof line, f); n++) {
-        char reason[512];
-        status = suite_line(c, line, reason, sizeof reason);
+        char reason[512] = "longer than 2046 bytes, or a NUL in it";
+        status = strlen(line) + 1 < sizeof line && (strchr(line, '\n') || feof(f)) ? suite_line(c, line, reason, sizeof reason)
+                                                                                   : -1;
         if (status)
             snprintf(why, size, "%s:%d: %s", path, n, reason);
     }

@@ -3,6 +3,7 @@
  * bytes. */
 #include "oracle.h"
 
+#include <errno.h>
 #include <hdf5.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -247,6 +248,7 @@ static int read_cases(struct golden *const golden, const hid_t root, struct why 
 
 int golden_read(struct golden *const golden, const char *const path, struct why *const why)
 {
+    H5dont_atexit(); /* it can crash there, with a file that could not be written or is damaged */
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
 
     const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
@@ -367,6 +369,8 @@ int golden_write(const struct golden *const golden, const char *const path, stru
     H5Pset_obj_track_times(create, 0);
     H5Pset_libver_bounds(access, H5F_LIBVER_LATEST, H5F_LIBVER_LATEST);
 
+    errno = 0; /* the library leaves that of a write that failed */
+
     const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, create, access);
     const hid_t root = H5Gopen2(file, "/", H5P_DEFAULT);
     int status = write_attributes(&golden->about, root);
@@ -377,10 +381,11 @@ int golden_write(const struct golden *const golden, const char *const path, stru
     H5Pclose(create);
     H5Pclose(access);
     if (file < 0)
-        return refuse(why, "cannot be created");
+        return refuse(why, "cannot be created: %s", strerror(errno ? errno : EIO));
     if (H5Fclose(file) < 0 || status != 0) {
+        const int reason = errno;
         remove(path);
-        return refuse(why, "cannot be written");
+        return refuse(why, "cannot be written: %s", strerror(reason ? reason : EIO));
     }
     return 0;
 }
