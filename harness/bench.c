@@ -36,6 +36,8 @@ static const char *const usual[] = {
     "hadamard(M=64,n=128)",
     "rope(M=8192,heads=32,kv=8,d=128,rows=4096,to=own)",
     "rope(M=8192,heads=32,kv=1,d=192,rot=64,offset=128,inter=1,rows=4096,to=own)",
+    "context_cast(M=8192,heads=64,d=128,rot=64,rows=4096)",
+    "context_cast(M=8192,heads=64,d=128,rot=64,rows=4096,bf16=1)",
 };
 
 struct bench {

@@ -50,9 +50,18 @@ const char *scales_settle(struct kase *k, int64_t d, int64_t batch)
 void scales_build(struct call *c, int sf_slot, int on)
 {
     const struct kase *const k = &c->id;
-    const int rank = kase_is(k, "rank", "3") ? 3 : kase_is(k, "rank", "2") ? 2 : 1, skip = 3 - rank;
-    const int64_t batch = rank == 3 ? kase_int(k, "B") : 1, m = rank > 1 ? kase_int(k, "M") : 1, d = kase_int(k, "d");
-    const int64_t g = kase_int(k, "G") ? kase_int(k, "G") : d, groups = round_up(d, g) / g, m_pad = round_up(m, 4);
+    const int rank = kase_is(k, "rank", "3") ? 3 : kase_is(k, "rank", "2") ? 2 : 1;
+    const int64_t d = kase_int(k, "d"), g = kase_int(k, "G") ? kase_int(k, "G") : d;
+    scales_of(c, sf_slot, on,
+              (struct scaled) { rank, rank == 3 ? kase_int(k, "B") : 1, rank > 1 ? kase_int(k, "M") : 1, d, g,
+                                kase_int(k, "round") != 0 });
+}
+
+void scales_of(struct call *c, int sf_slot, int on, struct scaled x)
+{
+    const struct kase *const k = &c->id;
+    const int rank = x.rank, skip = 3 - rank;
+    const int64_t batch = x.batch, m = x.m, d = x.d, g = x.group, groups = round_up(d, g) / g, m_pad = round_up(m, 4);
     const int col = kase_is(k, "sf", "col") || kase_is(k, "sf", "colf"),
               packed = kase_is(k, "sf", "col") || kase_is(k, "sf", "rowp");
     const int64_t n = packed ? (groups + 3) / 4 : groups, utccp = kase_int(k, "utccp");
@@ -75,7 +84,7 @@ void scales_build(struct call *c, int sf_slot, int on)
     if (!on)
         return;
     call_scalar(c, "group", g, 0);
-    call_scalar(c, "round_sf", kase_int(k, "round"), 0);
+    call_scalar(c, "round_sf", x.round, 0);
     call_scalar(c, "sf_col", col, 0);
     call_scalar(c, "sf_packed", packed, 0);
     call_scalar(c, "extra_sf", utccp > 0, 0);

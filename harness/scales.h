@@ -19,6 +19,12 @@ const char *scales_settle(struct kase *k, int64_t d, int64_t batch);
 void scales_drop(struct kase *k); /* no cast: all five back to their default */
 /* sf, extra_sf and the scalars; sf_slot + 1 is the slot of extra_sf. on: takes part; else listed with a pointer in its place. */
 void scales_build(struct call *c, int sf_slot, int on);
+struct scaled { /* what is cast: ([[batch,] m,] d), so many channels a scale */
+    int rank;
+    int64_t batch, m, d, group;
+    int round;
+};
+void scales_of(struct call *c, int sf_slot, int on, struct scaled x); /* the same, of the axes sf, utccp, ragged, off */
 /* Row stride and base of a tensor from the axes. */
 int64_t round_up(int64_t n, int64_t to);
 void call_bases(struct call *c); /* slot.miss of every slot from the axis `at` */

@@ -132,12 +132,22 @@ struct rope_args {
     const struct lc_tensor *t[ROPE_TENSORS]; /* in place an out is the in; NULL: takes no part */
 };
 
+/* In the order that lets rope's part stand for query alone: context is its query, table and positions are its own. */
+enum { CTX_CONTEXT, CTX_OUT, CTX_TABLE, CTX_POSITIONS, CTX_BF16, CTX_SF, CTX_EXTRA_SF, CTX_TENSORS };
+struct context_cast_args {
+    struct rope_args rope; /* n, heads[0], d, rows, rotary_dim, offset, interleaved, conjugate; t: what of it is an input */
+    const struct lc_tensor *t[CTX_TENSORS]; /* NULL where switched off (RMS-11) */
+    bool f32;                               /* dialect f32: no rounding between (KV-7) */
+    struct sf_args sf;                      /* of the (n, heads * d) matrix */
+};
+
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;
     struct rope_table_args rope_table;
     struct hadamard_args hadamard;
     struct rope_args rope;
+    struct context_cast_args context_cast; /* rope is its first part */
 };
 
 /* RMS-3, RMS-4 of one row, RMS-5 of one element (ref/rmsnorm.c); shared by the fused operators. */
@@ -182,6 +192,16 @@ int ref_rope_check_values(const struct lc_call *call, const union op_args *args)
 int ref_rope_lost(const union op_args *args, int64_t token); /* ERR-2: is its position none of the table's? */
 size_t ref_rope_work(const union op_args *args);
 void ref_rope_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+
+/* The part of the check that looks at table, rotary_dim and offset (APPLY-5), and at positions (APPLY-4): a->n and a->d are set,
+ * a->t[ROPE_TABLE], a->t[ROPE_POSITIONS] too. at_end: the rotating part is the last of a head, else
+ * where the scalar offset says. Sets rows, rotary_dim, offset. */
+int ref_rope_check_table(const struct lc_call *call, struct rope_args *a, bool at_end);
+void ref_rope_load_table(const struct rope_args *a, int64_t position, double *row); /* cosines, then sines */
+
+int ref_context_cast_check(const struct lc_call *call, union op_args *out);
+size_t ref_context_cast_work(const union op_args *args);
+void ref_context_cast_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 
 /* CAST-1..9 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators. sf and
  * sf_free hold sf_cols(s) entries. got_sf: the row's scales as a kernel returned them, or NULL. */

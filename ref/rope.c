@@ -101,7 +101,7 @@ static uint16_t bits(const struct lc_tensor *t, int64_t token, int64_t head, int
 }
 
 /* The token's row of the table: cosines, then sines. */
-static void load_table(const struct rope_args *a, int64_t position, double *row)
+void ref_rope_load_table(const struct rope_args *a, int64_t position, double *row)
 {
     const struct lc_tensor *const t = a->t[ROPE_TABLE];
     for (int64_t i = 0; i < a->rotary_dim; i++) {
@@ -155,7 +155,7 @@ void ref_rope_row(const union op_args *args, int64_t row, const struct ref_got *
         return;
     }
     double *const table = want->work;
-    load_table(a, ref_rope_position(args, row), table);
+    ref_rope_load_table(a, ref_rope_position(args, row), table);
     heads_of(a, 0, row, table, want->y, want->given_y, want); /* y of goldens is query's */
     heads_of(a, 1, row, table, (struct iv *) (void *) (table + a->rotary_dim), NULL, want);
     for (int which = 0; which < 2; which++)
@@ -190,7 +190,7 @@ static int check_heads(const struct lc_call *call, const struct lc_tensor *t, co
     return LC_OK;
 }
 
-static int check_table(const struct lc_call *call, struct rope_args *a)
+static int check_table(const struct lc_call *call, struct rope_args *a, bool at_end)
 {
     const struct lc_tensor *const t = a->t[ROPE_TABLE];
     int status = arg_is_view(call, t, "ROT-4");
@@ -202,17 +202,17 @@ static int check_table(const struct lc_call *call, struct rope_args *a)
         return arg_refuse(call, t->name, "ROT-4", "rank %d: must be 2, (rows, rotary_dim)", (int) t->rank);
     a->rows = t->shape[0];
     a->rotary_dim = arg_int(call, "rotary_dim", t->shape[1]);
-    a->offset = arg_int(call, "offset", 0);
+    a->offset = at_end ? a->d - a->rotary_dim : arg_int(call, "offset", 0);
     if (t->shape[1] != a->rotary_dim)
         return arg_refuse(call, t->name, "APPLY-5", "width %lld: rotary_dim is %lld", (long long) t->shape[1],
                           (long long) a->rotary_dim);
     if (a->rotary_dim < 2 || a->rotary_dim % 2)
         return arg_refuse(call, t->name, "APPLY-5", "width %lld: must be even, at least 2", (long long) a->rotary_dim);
-    if (a->offset < 0 || a->offset > a->d)
+    if (!at_end && (a->offset < 0 || a->offset > a->d))
         return arg_refuse(call, "offset", "APPLY-5", "%lld: must be in 0..%lld", (long long) a->offset, (long long) a->d);
-    if (a->rotary_dim > a->d - a->offset)
+    if (a->rotary_dim > a->d - (at_end ? 0 : a->offset))
         return arg_refuse(call, t->name, "APPLY-5", "width %lld: a head has %lld from offset %lld on", (long long) a->rotary_dim,
-                          (long long) (a->d - a->offset), (long long) a->offset);
+                          (long long) (a->d - (at_end ? 0 : a->offset)), (long long) (at_end ? 0 : a->offset));
     return arg_contiguous(call, t, "ROT-4");
 }
 
@@ -230,6 +230,12 @@ static int check_positions(const struct lc_call *call, const struct rope_args *a
         return arg_refuse(call, t->name, "APPLY-4", "shape[0] = %lld: query has %lld tokens", (long long) t->shape[0],
                           (long long) a->n);
     return arg_contiguous(call, t, "APPLY-4");
+}
+
+int ref_rope_check_table(const struct lc_call *call, struct rope_args *a, bool at_end)
+{
+    const int status = check_table(call, a, at_end);
+    return status ? status : check_positions(call, a);
 }
 
 /* APPLY-3: the same view. Where a dimension has one entry its stride says nothing. */
@@ -280,9 +286,7 @@ int ref_rope_check(const struct lc_call *call, union op_args *out)
         return status;
     a.n = query->shape[0], a.d = query->shape[2];
     a.heads[0] = query->shape[1], a.heads[1] = key ? key->shape[1] : 0;
-    status = check_table(call, &a);
-    if (!status)
-        status = check_positions(call, &a);
+    status = ref_rope_check_table(call, &a, false);
     for (int which = 0; which < 2 && !status; which++)
         status = check_out(call, &a, which);
     if (status)

@@ -96,8 +96,8 @@ static int sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t
     return arg_strides(call, sf, (s->col ? col : row) + skip, s->col, clause);
 }
 
-static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int64_t d, int x_rank,
-                       const struct lc_tensor *t)
+static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int64_t d,
+                       const struct lc_tensor *x, const struct lc_tensor *t)
 {
     if (!t)
         return arg_refuse(call, "extra_sf", "SF-4", "not given: extra_sf, its layout and block_m come together");
@@ -113,9 +113,9 @@ static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int6
     if (!s->round)
         return arg_refuse(call, "round_sf", "SF-4", "0: utccp needs power-of-two scales");
     if (d % 128)
-        return arg_refuse(call, "x", "SF-4", "d = %" PRId64 ": utccp needs a multiple of 128", d);
-    if (batch != 1 || x_rank < 2)
-        return arg_refuse(call, "x", "SF-4", "B = %" PRId64 ", rank %d: utccp takes one batch of rows", batch, x_rank);
+        return arg_refuse(call, x->name, "SF-4", "d = %" PRId64 ": utccp needs a multiple of 128", d);
+    if (batch != 1 || x->rank < 2)
+        return arg_refuse(call, x->name, "SF-4", "B = %" PRId64 ", rank %d: utccp takes one batch of rows", batch, (int) x->rank);
     int status = arg_is_view(call, t, "SF-4");
     if (!status)
         status = arg_dtype(call, t, "SF-4", 1u << LC_I32);
@@ -166,7 +166,7 @@ int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct l
     if (ragged && !out->packed)
         return arg_refuse(call, "sf_ragged", "SF-6", "%" PRId64 ": only packed scales have words to fill", ragged);
     if (out->packed && out->groups % 4 && !ragged)
-        return arg_refuse(call, "x", out->col ? "SF-3" : "SF-2",
+        return arg_refuse(call, x->name, out->col ? "SF-3" : "SF-2",
                           "d = %" PRId64 ", %" PRId64 " groups: packed scales need a multiple of 4", d, out->groups);
     if (!sf)
         return arg_refuse(call, "sf", "SF-0", "not given: the cast writes scales");
@@ -176,7 +176,7 @@ int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct l
     if (!status && extra) {
         struct sf_args with = *out;
         with.group = group; /* SF-4 asks for G = 32 itself, not for a whole short row */
-        status = utccp_shape(call, &with, batch, m, d, x->rank, extra_sf);
+        status = utccp_shape(call, &with, batch, m, d, x, extra_sf);
     }
     return status;
 }

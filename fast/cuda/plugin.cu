@@ -3,7 +3,7 @@
 #include "layercheck.h"
 
 extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_rope_table_kernels[], fast_hadamard_kernels[],
-    fast_rope_kernels[];
+    fast_rope_kernels[], fast_context_cast_kernels[];
 
 namespace
 {
@@ -16,8 +16,8 @@ struct table {
 
     table() : kernel(), plugin()
     {
-        const struct lc_kernel *const lists[] = { fast_cast_kernels, fast_rmsnorm_kernels, fast_rope_table_kernels,
-                                                  fast_hadamard_kernels, fast_rope_kernels };
+        const struct lc_kernel *const lists[] = { fast_cast_kernels,     fast_rmsnorm_kernels, fast_rope_table_kernels,
+                                                  fast_hadamard_kernels, fast_rope_kernels,    fast_context_cast_kernels };
         int n = 0;
         for (const struct lc_kernel *list : lists)
             for (; list->op != nullptr && n < TABLE_SIZE - 1; list++)

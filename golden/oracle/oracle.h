@@ -6,7 +6,7 @@
  *
  *   - main.c: walks the cases; h5.c: the file format "layercheck-1"; data.c: the same in memory
  *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD;
- *     rope.c: APPLY
+ *     rope.c: APPLY; context_cast.c: KV-7
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H
@@ -177,6 +177,29 @@ void hull_clear(struct hull *h);
 /* The magnitudes of an f32 product of non-zero factors, at most three roundings, in any order: [lo, hi], rounded outward. */
 void hull_of(struct hull *h, double r, struct freedom rstd, double w, double out_scale, double *lo, double *hi);
 
+/* ---- rope.c: APPLY ---- */
+
+struct rotation {
+    int64_t n, heads, d, rotary_dim, offset, rows; /* of query, or of context */
+    int64_t interleaved, conjugate;
+    int narrow; /* the table is BF16: products are exact */
+    int at_end; /* the last of a head rotates, and conjugate is given (KV-7) */
+    const struct tensor *table, *positions;
+    struct tensor *y_v, *y_lo, *y_hi;
+};
+
+/* One element: exact, rounded once, and the hull of f32 arithmetic. */
+struct rotated {
+    double v, lo, hi; /* 0 where the exact one is Inf */
+    double bf16, f32;
+    int judged; /* else all is 0 */
+};
+
+/* Reads the call around the tensor of that name, adds y. */
+int rotation_open(struct rotation *p, struct test_case *c, const char *name, struct why *why);
+struct rotated rotation_element(const struct rotation *p, const struct tensor *in, int64_t token, int64_t head, int64_t i);
+void rotation_put_y(const struct rotation *p, int64_t token, int64_t column, const struct rotated *r);
+
 /* ---- operators ---- */
 
 int oracle_cast(struct test_case *c, struct why *why);
@@ -184,5 +207,6 @@ int oracle_rmsnorm(struct test_case *c, struct why *why);
 int oracle_rope_table(struct test_case *c, struct why *why);
 int oracle_hadamard(struct test_case *c, struct why *why);
 int oracle_rope(struct test_case *c, struct why *why);
+int oracle_context_cast(struct test_case *c, struct why *why);
 
 #endif

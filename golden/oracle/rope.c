@@ -6,21 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct rope {
-    int64_t n, heads, d, rotary_dim, offset, rows;
-    int64_t interleaved, conjugate;
-    int narrow; /* the table is BF16: products are exact */
-    const struct tensor *table, *positions;
-    struct tensor *y_v, *y_lo, *y_hi; /* of query */
-};
-
-struct value {
-    double v, lo, hi;
-    double code; /* what is stored, a BF16 value */
-    int judged;
-};
-
-static int64_t position_of(const struct rope *const p, const int64_t token)
+static int64_t position_of(const struct rotation *const p, const int64_t token)
 {
     int32_t narrow;
     int64_t wide;
@@ -40,9 +26,9 @@ static double lost(const mpfr_srcptr product)
 }
 
 /* x c + y s of BF16 x, y and table entries c, s (APPLY-1). */
-static struct value rotate(const double x, const double c, const double y, const double s, const int narrow)
+static struct rotated rotate(const double x, const double c, const double y, const double s, const int narrow)
 {
-    struct value r;
+    struct rotated r;
     MPFR_DECL_INIT(first, REAL_BITS);
     MPFR_DECL_INIT(second, REAL_BITS);
     MPFR_DECL_INIT(radius, REAL_BITS);
@@ -67,9 +53,9 @@ static struct value rotate(const double x, const double c, const double y, const
             return r;
         if (isnan(v)) {
             r.v = r.lo = r.hi = v;
-            r.code = NAN;
+            r.bf16 = r.f32 = NAN;
         } else
-            r.code = v; /* an Inf has no interval */
+            r.bf16 = r.f32 = v; /* an Inf has no interval */
         r.judged = 1;
         return r;
     }
@@ -78,7 +64,7 @@ static struct value rotate(const double x, const double c, const double y, const
     r.judged = 1;
     if (mpfr_zero_p(radius)) { /* FMT-6: two signed zeros */
         r.v = mpfr_get_d(first, MPFR_RNDN) + mpfr_get_d(second, MPFR_RNDN);
-        r.lo = r.hi = r.code = r.v;
+        r.lo = r.hi = r.bf16 = r.f32 = r.v;
         return r;
     }
     mpfr_add(first, first, second, MPFR_RNDN); /* exact */
@@ -91,11 +77,12 @@ static struct value rotate(const double x, const double c, const double y, const
     r.lo = mpfr_get_d(end, MPFR_RNDU);
     mpfr_add(end, first, radius, MPFR_RNDU);
     r.hi = mpfr_get_d(end, MPFR_RNDD);
-    r.code = num_round(TYPE_BF16, first, MPFR_RNDN);
+    r.bf16 = num_round(TYPE_BF16, first, MPFR_RNDN);
+    r.f32 = num_round(TYPE_F32, first, MPFR_RNDN);
     return r;
 }
 
-static void put_y(const struct rope *const p, const int64_t token, const int64_t column, const struct value *const r)
+void rotation_put_y(const struct rotation *const p, const int64_t token, const int64_t column, const struct rotated *const r)
 {
     const size_t at = (size_t) (token * p->heads * p->d + column) * type_size(TYPE_F64);
 
@@ -104,58 +91,57 @@ static void put_y(const struct rope *const p, const int64_t token, const int64_t
     num_store(TYPE_F64, p->y_hi->data + at, r->hi);
 }
 
-/* One element that rotates: element j of [0, rotary_dim) of the head. */
-static struct value element(const struct rope *const p, const struct tensor *const in, const int64_t token, const int64_t head,
-                            const int64_t j)
+struct rotated rotation_element(const struct rotation *const p, const struct tensor *const in, const int64_t token,
+                                const int64_t head, const int64_t i)
 {
-    const int64_t half = p->rotary_dim / 2, pair = p->interleaved ? j / 2 : j % half;
+    const int64_t half = p->rotary_dim / 2, j = i - p->offset, pair = p->interleaved ? j / 2 : j % half;
+
+    if (j < 0 || j >= p->rotary_dim) {
+        const double x = view_load(in, token, head, i);
+        const double v = isinf(x) ? 0 : x; /* an Inf has no interval */
+        const struct rotated as_it_is = { v, v, v, x, x, 1 };
+        return as_it_is;
+    }
+
     const int is_b = p->interleaved ? (int) (j % 2) : j >= half;
     const int64_t other = p->interleaved ? (is_b ? j - 1 : j + 1) : (is_b ? j - half : j + half);
     const int64_t row = position_of(p, token);
     const double cosine = view_load(p->table, 0, row, pair), sine = view_load(p->table, 0, row, half + pair);
-    const double own = view_load(in, token, head, p->offset + j), partner = view_load(in, token, head, p->offset + other);
+    const double own = view_load(in, token, head, i), partner = view_load(in, token, head, p->offset + other);
     const int minus = is_b ? (int) p->conjugate : !p->conjugate; /* (a c - b s, b c + a s), -s for s (APPLY-2) */
 
     return rotate(own, cosine, partner, minus ? -sine : sine, p->narrow);
 }
 
 /* query or key into its out. whole: what does not rotate is copied, bit by bit (APPLY-3). */
-static void tensor_rotate(const struct rope *const p, const struct tensor *const in, struct tensor *const out, const int whole,
-                          const int with_y)
+static void tensor_rotate(const struct rotation *const p, const struct tensor *const in, struct tensor *const out,
+                          const int whole, const int with_y)
 {
     for (int64_t token = 0; token < p->n; token++)
         for (int64_t head = 0; head < in->shape[1]; head++)
             for (int64_t i = 0; i < p->d; i++) {
-                const int64_t j = i - p->offset;
-                struct value r = { 0, 0, 0, 0, 0 };
+                const struct rotated r = rotation_element(p, in, token, head, i);
 
-                if (j >= 0 && j < p->rotary_dim) {
-                    r = element(p, in, token, head, j);
-                    if (r.judged)
-                        view_store(out, token, head, i, r.code);
-                } else {
-                    const double x = view_load(in, token, head, i);
-                    if (!isinf(x))
-                        r.v = r.lo = r.hi = x;
+                if (i < p->offset || i >= p->offset + p->rotary_dim) {
                     if (whole)
                         memcpy(out->data + 2 * view_at(out, token, head, i), in->data + 2 * view_at(in, token, head, i), 2);
-                }
+                } else if (r.judged)
+                    view_store(out, token, head, i, r.bf16);
                 if (with_y)
-                    put_y(p, token, head * p->d + i, &r);
+                    rotation_put_y(p, token, head * p->d + i, &r);
             }
 }
 
-/* in and out are one view: the case says so, the file has both. */
-static int bind(struct rope *const p, const struct test_case *const c, struct why *const why)
+static int bind(struct rotation *const p, const struct test_case *const c, const char *const name, struct why *const why)
 {
-    const struct tensor *const query = find_tensor(c, "query", 0, why);
+    const struct tensor *const query = find_tensor(c, name, 0, why);
 
     p->table = find_tensor(c, "table", 0, why);
     p->positions = find_tensor(c, "positions", 0, why);
     if (query == NULL || p->table == NULL || p->positions == NULL)
         return -1;
     if (query->rank != 3 || query->type != TYPE_BF16 || query->stride[2] != 1)
-        return refuse(why, "query is no BF16 (N, heads, D) with stride(-1) = 1 (APPLY-6)");
+        return refuse(why, "%s is no BF16 (N, heads, D) with stride(-1) = 1 (APPLY-6, KV-6)", name);
     p->n = query->shape[0];
     p->heads = query->shape[1];
     p->d = query->shape[2];
@@ -164,10 +150,12 @@ static int bind(struct rope *const p, const struct test_case *const c, struct wh
     p->rows = p->table->shape[0];
     p->rotary_dim = p->table->shape[1];
     p->narrow = p->table->type == TYPE_BF16;
-    if (find_count(c, "offset", 0, p->d, &p->offset, why) != 0 || find_choice(c, "interleaved", 1, &p->interleaved, why) != 0 ||
-        find_choice(c, "conjugate", 1, &p->conjugate, why) != 0)
+    p->offset = p->d - p->rotary_dim;
+    if ((!p->at_end && find_count(c, "offset", 0, p->d, &p->offset, why) != 0) ||
+        (!p->at_end && find_choice(c, "conjugate", 1, &p->conjugate, why) != 0) ||
+        find_choice(c, "interleaved", 1, &p->interleaved, why) != 0)
         return -1;
-    if (p->rotary_dim < 2 || p->rotary_dim % 2 != 0 || p->rotary_dim > p->d - p->offset)
+    if (p->rotary_dim < 2 || p->rotary_dim % 2 != 0 || p->offset < 0 || p->rotary_dim > p->d - p->offset)
         return refuse(why, "rotary_dim = %lld (APPLY-5)", (long long) p->rotary_dim);
     if (p->positions->rank != 1 || p->positions->shape[0] != p->n ||
         (p->positions->type != TYPE_I32 && p->positions->type != TYPE_I64))
@@ -178,23 +166,28 @@ static int bind(struct rope *const p, const struct test_case *const c, struct wh
     return 0;
 }
 
-int oracle_rope(struct test_case *const c, struct why *const why)
+int rotation_open(struct rotation *const p, struct test_case *const c, const char *const name, struct why *const why)
 {
-    struct rope p;
-
-    memset(&p, 0, sizeof p);
-    if (bind(&p, c, why) != 0)
+    if (bind(p, c, name, why) != 0)
         return -1;
 
     /* All y before any other tensor is looked up: adding one moves the others. */
-    tensor_bare(c, "y.v", p.n, p.heads * p.d);
-    tensor_bare(c, "y.lo", p.n, p.heads * p.d);
-    tensor_bare(c, "y.hi", p.n, p.heads * p.d);
-    if (bind(&p, c, why) != 0)
+    tensor_bare(c, "y.v", p->n, p->heads * p->d);
+    tensor_bare(c, "y.lo", p->n, p->heads * p->d);
+    tensor_bare(c, "y.hi", p->n, p->heads * p->d);
+    p->y_v = find_tensor(c, "y.v", 1, why);
+    p->y_lo = find_tensor(c, "y.lo", 1, why);
+    p->y_hi = find_tensor(c, "y.hi", 1, why);
+    return bind(p, c, name, why);
+}
+
+int oracle_rope(struct test_case *const c, struct why *const why)
+{
+    struct rotation p;
+
+    memset(&p, 0, sizeof p);
+    if (rotation_open(&p, c, "query", why) != 0)
         return -1;
-    p.y_v = find_tensor(c, "y.v", 1, why);
-    p.y_lo = find_tensor(c, "y.lo", 1, why);
-    p.y_hi = find_tensor(c, "y.hi", 1, why);
 
     const char *const id = find_text(&c->about, "case", why);
     const int whole = id != NULL && strstr(id, "to=own") != NULL;

@@ -5,6 +5,21 @@
 
 #include "../op.h"
 
+struct rope_spot { /* an element of query or key */
+    const struct call *c;
+    int slot;
+    int64_t token, head, i, index; /* index: of a draw */
+    int64_t position, pair;        /* pair: -1 where nothing rotates */
+    int side;                      /* 0: a, 1: b */
+};
+typedef double (*rope_data)(const struct rope_spot *s);
+typedef double (*rope_entry)(const struct call *c, int64_t row, int64_t pair, int side, int64_t index); /* side 0: cos, 1: sin */
+
+/* Positions by the axes `pos` and `past`, all data, all of the table. */
+void rope_fill(struct call *c, rope_data data, rope_entry table);
+double rope_normal(const struct rope_spot *s);
+double rope_polar(const struct call *c, int64_t row, int64_t pair, int side, int64_t index); /* ROT-1..3, base 10000 */
+
 void rope_fill_normal(struct call *c);
 void rope_fill_mscale(struct call *c);
 void rope_fill_logu(struct call *c);

@@ -1,21 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What query, key, table and positions of rope hold. */
+/* What query, key, table and positions of rope hold; and context, table and positions of context_cast, to which the same indices
+ * and arguments belong. */
 #include <math.h>
 #include <string.h>
 
 #include "../../ref/wide.h"
 #include "../case.h"
 #include "rope.h"
-
-struct spot { /* an element of query or key */
-    const struct call *c;
-    int slot;
-    int64_t token, head, i, index; /* index: of a draw */
-    int64_t position, pair;        /* pair: -1 where nothing rotates */
-    int side;                      /* 0: a, 1: b */
-};
-typedef double (*data_fn)(const struct spot *s);
-typedef double (*table_fn)(const struct call *c, int64_t row, int64_t pair, int side, int64_t index); /* side 0: cos, 1: sin */
 
 static const struct rope_args *args_of(const struct call *c)
 {
@@ -69,7 +60,7 @@ static void fill_positions(struct call *c)
 
 /* ---- data and table ---- */
 
-static void fill_data(struct call *c, int slot, int64_t heads, data_fn data)
+static void fill_data(struct call *c, int slot, int64_t heads, rope_data data)
 {
     const struct rope_args *const a = args_of(c);
     const int64_t n = a->rotary_dim / 2;
@@ -77,22 +68,22 @@ static void fill_data(struct call *c, int slot, int64_t heads, data_fn data)
         for (int64_t col = 0; col < heads * a->d; col++) {
             const int64_t i = col % a->d, j = i - a->offset;
             const bool rotates = j >= 0 && j < a->rotary_dim;
-            const struct spot s = { c,
-                                    slot,
-                                    token,
-                                    col / a->d,
-                                    i,
-                                    token * heads * a->d + col,
-                                    is_past(c, token) ? 0 : position_of(c, token),
-                                    !rotates         ? -1
-                                    : a->interleaved ? j / 2
-                                                     : j % n,
-                                    (int) (a->interleaved ? j % 2 : j / n) };
+            const struct rope_spot s = { c,
+                                         slot,
+                                         token,
+                                         col / a->d,
+                                         i,
+                                         token * heads * a->d + col,
+                                         is_past(c, token) ? 0 : position_of(c, token),
+                                         !rotates         ? -1
+                                         : a->interleaved ? j / 2
+                                                          : j % n,
+                                         (int) (a->interleaved ? j % 2 : j / n) };
             put(c, slot, token, col, data(&s));
         }
 }
 
-static void fill(struct call *c, data_fn data, table_fn table)
+void rope_fill(struct call *c, rope_data data, rope_entry table)
 {
     const struct rope_args *const a = args_of(c);
     const int64_t n = a->rotary_dim / 2;
@@ -105,13 +96,13 @@ static void fill(struct call *c, data_fn data, table_fn table)
             put(c, ROPE_TABLE, 0, row * 2 * n + col, table(c, row, col % n, (int) (col / n), row * 2 * n + col));
 }
 
-static double normal(const struct spot *s)
+double rope_normal(const struct rope_spot *s)
 {
     return draw_normal(s->c, s->slot, s->index);
 }
 
 /* ROT-1..3 of base 10000. */
-static double polar(const struct call *c, int64_t row, int64_t pair, int side, int64_t index)
+double rope_polar(const struct call *c, int64_t row, int64_t pair, int side, int64_t index)
 {
     (void) index;
     const double p = rn_f32_pow(10000, rn_f32_div((double) (2 * pair), (double) args_of(c)->rotary_dim));
@@ -121,10 +112,10 @@ static double polar(const struct call *c, int64_t row, int64_t pair, int side, i
 
 static double times_mscale(const struct call *c, int64_t row, int64_t pair, int side, int64_t index)
 {
-    return rn_f32(polar(c, row, pair, side, index) * rn_f32(1.2));
+    return rn_f32(rope_polar(c, row, pair, side, index) * rn_f32(1.2));
 }
 
-static double logu(const struct spot *s)
+static double logu(const struct rope_spot *s)
 {
     return draw_log(s->c, s->slot, s->index, -30, 30);
 }
@@ -135,41 +126,41 @@ static double any_numbers(const struct call *c, int64_t row, int64_t pair, int s
     return draw_log(c, ROPE_TABLE, index, -12, 12);
 }
 
-static double outlier(const struct spot *s)
+static double outlier(const struct rope_spot *s)
 {
     const uint32_t at = draw_bits(s->c, ROPE_QUERY_OUT, s->token * 64 + s->head);
-    return normal(s) * (s->i == (int64_t) (at % (uint32_t) args_of(s->c)->d) ? 65536 : 1);
+    return rope_normal(s) * (s->i == (int64_t) (at % (uint32_t) args_of(s->c)->d) ? 65536 : 1);
 }
 
-static double tiny(const struct spot *s)
+static double tiny(const struct rope_spot *s)
 {
-    return normal(s) * ldexp(1, -112 - (int) (s->token % 22));
+    return rope_normal(s) * ldexp(1, -112 - (int) (s->token % 22));
 }
 
 static double tiny_table(const struct call *c, int64_t row, int64_t pair, int side, int64_t index)
 {
-    return polar(c, row, pair, side, index) * ldexp(1, -(int) (row % 24));
+    return rope_polar(c, row, pair, side, index) * ldexp(1, -(int) (row % 24));
 }
 
-static double huge(const struct spot *s)
+static double huge(const struct rope_spot *s)
 {
     const double u = 2 * draw_uniform(s->c, s->slot, s->index) - 1;
     return (u < 0 ? u * 0.98 - 1 : u * 0.98 + 1) * ldexp(1, s->token % 5 == 4 ? 127 : 124);
 }
 
-static double zero(const struct spot *s)
+static double zero(const struct rope_spot *s)
 {
     const uint32_t bits = draw_bits(s->c, s->slot, s->index);
-    return s->token % 2 == 0 || bits & 0xc00 ? (bits & 1 ? -0.0 : 0) : normal(s);
+    return s->token % 2 == 0 || bits & 0xc00 ? (bits & 1 ? -0.0 : 0) : rope_normal(s);
 }
 
 static double zero_table(const struct call *c, int64_t row, int64_t pair, int side, int64_t index)
 {
     const uint32_t bits = draw_bits(c, ROPE_TABLE, index);
-    return (pair + side) % 3 == 1 ? (bits & 1 ? -0.0 : 0) : polar(c, row, pair, side, index) * (bits & 2 ? -1 : 1);
+    return (pair + side) % 3 == 1 ? (bits & 1 ? -0.0 : 0) : rope_polar(c, row, pair, side, index) * (bits & 2 ? -1 : 1);
 }
 
-static double exact(const struct spot *s)
+static double exact(const struct rope_spot *s)
 {
     return (double) (draw_bits(s->c, s->slot, s->index) % 17) - 8;
 }
@@ -189,10 +180,10 @@ static double cancelling(const struct call *c, int64_t position, int64_t pair, i
     return rn_bf16(draw_log(c, side ? ROPE_KEY_OUT : ROPE_QUERY_OUT, position * 1024 + pair, -3, 4));
 }
 
-static double cancel(const struct spot *s)
+static double cancel(const struct rope_spot *s)
 {
     if (s->pair < 0)
-        return normal(s);
+        return rope_normal(s);
     return cancelling(s->c, s->position, s->pair, s->side) * ldexp(1, (int) (s->head % 5) - 2);
 }
 
@@ -207,7 +198,7 @@ static double cancel_table(const struct call *c, int64_t row, int64_t pair, int 
 }
 
 /* With cosine and sine 1: 129..255 in odd steps, and 1/2 -+ 1/256. */
-static double brink(const struct spot *s)
+static double brink(const struct rope_spot *s)
 {
     const uint32_t bits = draw_bits(s->c, s->slot, s->index);
     if (s->side == 0)
@@ -221,9 +212,9 @@ static double ones(const struct call *c, int64_t row, int64_t pair, int side, in
     return 1;
 }
 
-static double mixed(const struct spot *s)
+static double mixed(const struct rope_spot *s)
 {
-    return normal(s) * ldexp(1, (int) ((s->token * 37 + s->head * 23 + s->i * 11) % 40) - 20);
+    return rope_normal(s) * ldexp(1, (int) ((s->token * 37 + s->head * 23 + s->i * 11) % 40) - 20);
 }
 
 static int64_t chosen_pair(const struct call *c, int64_t index)
@@ -231,18 +222,18 @@ static int64_t chosen_pair(const struct call *c, int64_t index)
     return draw_bits(c, ROPE_KEY_OUT, index) % (uint32_t) (args_of(c)->rotary_dim / 2);
 }
 
-static double specials(const struct spot *s)
+static double specials(const struct rope_spot *s)
 {
     const int kind = (int) ((s->token + s->head) % 5);
     const uint32_t bits = draw_bits(s->c, s->slot, s->index);
     if (kind == 4)
         return bits & 1 ? -0.0 : ldexp(bits & 2 ? -1.0 : 1.0, -133 + (int) (bits >> 8) % 8);
     if (kind == 0 || s->pair < 0 || s->pair != chosen_pair(s->c, s->token * 64 + s->head))
-        return normal(s);
+        return rope_normal(s);
     if (kind == 3) /* both of the pair */
         return bits & 1 ? -INFINITY : INFINITY;
     if (s->side != (s->token & 1))
-        return normal(s);
+        return rope_normal(s);
     return kind == 1 ? (double) NAN : bits & 1 ? -INFINITY : INFINITY;
 }
 
@@ -266,68 +257,68 @@ static double not_finite_table(const struct call *c, int64_t row, int64_t pair, 
     static const double values[] = { (double) NAN, INFINITY, -INFINITY };
     const uint32_t bits = draw_bits(c, ROPE_QUERY_OUT, row);
     if (row % 4 == 3 || pair != chosen_pair(c, row) || side != (int) (bits >> 8 & 1))
-        return polar(c, row, pair, side, index);
+        return rope_polar(c, row, pair, side, index);
     return values[bits % 3];
 }
 
 void rope_fill_normal(struct call *c)
 {
-    fill(c, normal, polar);
+    rope_fill(c, rope_normal, rope_polar);
 }
 
 void rope_fill_mscale(struct call *c)
 {
-    fill(c, normal, times_mscale);
+    rope_fill(c, rope_normal, times_mscale);
 }
 
 void rope_fill_logu(struct call *c)
 {
-    fill(c, logu, any_numbers);
+    rope_fill(c, logu, any_numbers);
 }
 
 void rope_fill_outlier(struct call *c)
 {
-    fill(c, outlier, polar);
+    rope_fill(c, outlier, rope_polar);
 }
 
 void rope_fill_tiny(struct call *c)
 {
-    fill(c, tiny, tiny_table);
+    rope_fill(c, tiny, tiny_table);
 }
 
 void rope_fill_huge(struct call *c)
 {
-    fill(c, huge, polar);
+    rope_fill(c, huge, rope_polar);
 }
 
 void rope_fill_zero(struct call *c)
 {
-    fill(c, zero, zero_table);
+    rope_fill(c, zero, zero_table);
 }
 
 void rope_fill_exact(struct call *c)
 {
-    fill(c, exact, exact_table);
+    rope_fill(c, exact, exact_table);
 }
 
 void rope_fill_cancel(struct call *c)
 {
-    fill(c, cancel, cancel_table);
+    rope_fill(c, cancel, cancel_table);
 }
 
 void rope_fill_brink(struct call *c)
 {
-    fill(c, brink, ones);
+    rope_fill(c, brink, ones);
 }
 
 void rope_fill_mixed(struct call *c)
 {
-    fill(c, mixed, polar);
+    rope_fill(c, mixed, rope_polar);
 }
 
 void rope_fill_specials(struct call *c)
 {
-    fill(c, specials, polar);
+    rope_fill(c, specials, rope_polar);
     put_payloads(c, ROPE_QUERY, args_of(c)->heads[0]);
     if (args_of(c)->t[ROPE_KEY])
         put_payloads(c, ROPE_KEY, args_of(c)->heads[1]);
@@ -335,5 +326,5 @@ void rope_fill_specials(struct call *c)
 
 void rope_fill_table(struct call *c)
 {
-    fill(c, normal, not_finite_table);
+    rope_fill(c, rope_normal, not_finite_table);
 }

@@ -24,5 +24,6 @@ lacking 'without n=32768' 's/^pairs hadamard()/pairs hadamard(n={2,4,8,16,32,64,
 lacking 'without refusals of hadamard' '/^hadamard(bad=\*)/d' 'hadamard(bad=n-96)'
 lacking 'without conj=1' 's/^pairs rope()/pairs rope(conj=0)/; s/,conj={0,1}//' 'conj=1'
 lacking 'without refusals of rope' '/^rope(bad=\*)/d' 'rope(bad=query-absent)'
+lacking 'without refusals of context_cast' '/^context_cast(bad=\*)/d' 'context_cast(bad=out-rank)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('
 finish

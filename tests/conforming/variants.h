@@ -133,6 +133,19 @@ V(edge_high, rope, "APPLY-1: the sum at its upper end", .edge = 0.9999)
 V(zero_minus, rope, "FMT-6: what cancels is -0", .minus_zero = true)
 V(nan_negative, rope, "FMT-1: another NaN", .nan = 1)
 
+V(plain, context_cast, "products and sum, each rounded", .order = 0)
+V(fma_first, context_cast, "APPLY-1: the first product not rounded", .order = 1)
+V(fma_second, context_cast, "APPLY-1: the second product not rounded", .order = 2)
+V(edge_low, context_cast, "APPLY-1: the sum at its lower end", .edge = -0.9999)
+V(edge_high, context_cast, "APPLY-1: the sum at its upper end", .edge = 0.9999)
+V(pad_filled, context_cast, "SF-3: padding rows written", .pad = 1)
+V(nan_group_free, context_cast, "CAST-7: all that is unspecified is all ones", .nan = 2)
+D(f32, context_cast, "f32", "KV-7: no rounding between", .order = 0)
+D(f32_edge_low, context_cast, "f32", "KV-7: the sum at its lower end", .edge = -0.9999)
+D(f32_edge_high, context_cast, "f32", "KV-7: the sum at its upper end", .edge = 0.9999)
+
+B(edge_low, context_cast, "context_cast(M=17,d=128,bf16=1,fill=cancel)", "value:bf16", "APPLY-1: 1 1/4 times its end",
+  .edge = -1.25)
 B(edge_low, rope, "rope(M=17,d=128,table={f32,bf16},fill=cancel)", "value:query_out", "APPLY-1: 1 1/4 times its end",
   .edge = -1.25)
 B(edge_high, rope, "rope(M=17,d=128,table=f32,fill=cancel)", "value:key_out", "APPLY-1: 1 1/4 times its end", .edge = 1.25)

@@ -401,6 +401,7 @@ RARE(rms_residual_out_nan_row)
 
 #include "table_hadamard.h"
 #include "table_rope.h"
+#include "table_context_cast.h"
 
 #include "table_relations.h"
 
