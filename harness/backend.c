@@ -48,7 +48,9 @@ static int ref_run(const struct op *op, const struct lc_call *call)
     union op_args args;
     struct room room;
     int64_t cols[MAX_TENSORS];
-    const int status = op->check(call, &args);
+    int status = op->check(call, &args);
+    if (!status && op->check_values)
+        status = op->check_values(call, &args);
     if (status || op->rows(&args) == 0)
         return status;
     const int enough = room_open(&room, op, &args, cols) == 0;
@@ -59,10 +61,9 @@ static int ref_run(const struct op *op, const struct lc_call *call)
             for (int64_t col = 0; room.row[i] && col < cols[i]; col++) {
                 const struct lc_tensor *const t = op_tensor(op, &args, i);
                 const enum lc_dtype f = t->dtype == LC_I32 ? LC_UE8M0 : (enum lc_dtype) t->dtype;
-                const uint32_t code = room.want.free[i][col] ? 0 : fmt_code(f, room.want.at[i][col].v);
                 const int64_t at = op->place(&args, i, row, col);
                 if (at >= 0)
-                    code_to(f, (uint8_t *) t->data + at, col, code);
+                    code_to(f, (uint8_t *) t->data + at, col, room.want.free[i][col] ? 0 : fmt_code(f, room.want.at[i][col].v));
             }
     }
     room_close(&room);

@@ -106,9 +106,8 @@ int arg_utccp_shape(const struct lc_call *call, const struct sf_args *s, int64_t
     if (status)
         return status;
     if (t->rank != 2 || t->shape[0] != m || t->shape[1] != words)
-        return arg_refuse(call, t->name, "SF-4",
-                          "shape (%" PRId64 ", %" PRId64 "), rank %d: must be (%" PRId64 ", %" PRId64 ")", t->shape[0],
-                          t->rank > 1 ? t->shape[1] : 1, (int) t->rank, m, words);
+        return arg_refuse(call, t->name, "SF-4", "shape (%" PRId64 ", %" PRId64 "), rank %d: must be (%" PRId64 ", %" PRId64 ")",
+                          t->shape[0], t->rank > 1 ? t->shape[1] : 1, (int) t->rank, m, words);
     const int64_t need = (m + s->block_m - 1) / s->block_m * align_up(s->block_m, 128);
     if (t->stride[0] != 1)
         return arg_refuse(call, t->name, "SF-4", "stride[0] = %" PRId64 ": must be 1", t->stride[0]);

@@ -22,5 +22,6 @@ lacking 'without trunc=0' 's/^pairs rope_table()/pairs rope_table(trunc=1)/; s/,
 lacking 'without refusals of rope_table' '/^rope_table(bad=\*)/d' 'rope_table(bad=rotary-odd)'
 lacking 'without n=32768' 's/^pairs hadamard()/pairs hadamard(n={2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384})/; s/n=\*/n=128/' 'hadamard('
 lacking 'without refusals of hadamard' '/^hadamard(bad=\*)/d' 'hadamard(bad=n-96)'
+lacking 'without refusals of sf_layout' '/^sf_layout(bad=\*)/d' 'sf_layout(bad=groups-6)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('
 finish

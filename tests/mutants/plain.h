@@ -46,6 +46,7 @@ int plain_cast(const struct lc_call *call, const struct plain_knobs *k, enum mut
 int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_rope_table(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_hadamard(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
+int plain_sf_layout(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 
 /* ---- roundings (plain_num.c) ---- */
 enum plain_rounding { PLAIN_RN, PLAIN_TRUNCATE, PLAIN_AWAY };
