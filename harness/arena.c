@@ -141,6 +141,8 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
             own_elements(c, i, INOUT); /* in place: the gaps stay KEEP, and poisoned */
     if (!given && c->op->fills[kase_int(k, "fill")].make)
         c->op->fills[kase_int(k, "fill")].make(c);
+    if (!given && c->op->check_values && c->op->check_values(&c->pristine, &c->args) != LC_OK)
+        return -1;
     call_poison(c, POISON_A);
     return 0;
 }
