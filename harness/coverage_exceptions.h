@@ -7,7 +7,6 @@ EXCUSED("CAST-8", "check",
         "what a reader makes of codes and scales: no output of an operator; that the scale is no inverse is judged by CAST-3")
 EXCUSED("RMS-10", "both", "an expansion that a loader makes once: no operator has it; ref/ offers it")
 EXCUSED("ROT-5", "both", "the registry of tables, no kernel: tests/unit/rope_registry.c and tests/cuda/rope_graph.cu")
-EXCUSED("YARN-6", "both", "defaults of what the model's config leaves out: each case lists every scalar")
 EXCUSED("APPLY-*", "both", "the operator rope is not part of this build")
 EXCUSED("LIN-*", "both", "the operator linear is not part of this build")
 EXCUSED("KV-*", "both", "the operators kv_store and context_cast are not part of this build")
