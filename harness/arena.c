@@ -83,7 +83,7 @@ static void own_padding(struct call *c, int slot)
 {
     const struct slot *const s = &c->slot[slot];
     const struct lc_tensor *const t = &s->t;
-    if (strcmp(t->name, "sf"))
+    if (strcmp(t->name, "sf") && strcmp(t->name, "sf_out"))
         return;
     const int64_t whole = s->fmt == LC_UE8M0 ? 4 * t->shape[t->rank - 1] : 0;
     for (int64_t row = 0; row < c->op->rows(&c->args); row++)
@@ -92,6 +92,8 @@ static void own_padding(struct call *c, int slot)
     if (t->stride[t->rank - 1] == 1) /* in rows: no more padding */
         return;
     const int64_t m = t->rank > 1 ? t->shape[t->rank - 2] : 1, m_pad = s->storage[s->storage_rank - 1];
+    if (m_pad != (m + 3) / 4 * 4) /* SF-4: what no row maps to stays */
+        return;
     for (size_t at = 0; m_pad && at < s->bytes / 4; at++)
         if ((int64_t) (at % (size_t) m_pad) >= m)
             memset(c->own + s->offset + 4 * at, PAD, 4);
@@ -159,6 +161,8 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
             own_elements(c, i, INOUT); /* in place: the gaps stay KEEP, and poisoned */
     if (!given && c->op->fills[kase_int(k, "fill")].make)
         c->op->fills[kase_int(k, "fill")].make(c);
+    if (!given && c->op->check_values && !c->op->lost && c->op->check_values(&c->pristine, &c->args) != LC_OK)
+        return -1;
     free_lost(c);
     call_poison(c, POISON_A);
     return 0;

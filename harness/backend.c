@@ -63,10 +63,9 @@ static int ref_run(const struct op *op, const struct lc_call *call)
                 const enum lc_dtype f = op->copies >> i & 1  ? FMT_BITS16
                                         : t->dtype == LC_I32 ? LC_UE8M0
                                                              : (enum lc_dtype) t->dtype;
-                const uint32_t code = room.want.free[i][col] ? 0 : fmt_code(f, room.want.at[i][col].v);
                 const int64_t at = op->place(&args, i, row, col);
                 if (at >= 0)
-                    code_to(f, (uint8_t *) t->data + at, col, code);
+                    code_to(f, (uint8_t *) t->data + at, col, room.want.free[i][col] ? 0 : fmt_code(f, room.want.at[i][col].v));
             }
     }
     room_close(&room);

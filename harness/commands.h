@@ -24,6 +24,7 @@ int command_determinism(int argc, char **argv);
 int command_relations(int argc, char **argv);
 int command_baseline(int argc, char **argv);
 int command_diff(int argc, char **argv);
+int command_coverage(int argc, char **argv);
 
 int usage_error(const char *format, ...)
 #if defined(__GNUC__)

@@ -31,6 +31,7 @@ static const char help[] =
     "  export CASE.. -o FILE.h5  write the inputs of cases\n"
     "  golden check              the reference against golden/*.h5; golden gen -o DIR makes them\n"
     "  selftest [OP..]           the checker against kernels that are wrong on purpose\n"
+    "  coverage [OP..]           what there is of every operator; what checks each clause, which mutants violate it\n"
     "  bench [OP..]              GB/s of kernels (--backend cuda)\n"
     "  determinism [OP..] [PERTURBATION..]   output bits under repeats, streams, load, graphs, bases, strides, batch sizes,\n"
     "                            positions, neighbours, occupied multiprocessors, threads (docs/determinism.md); options of run\n"
@@ -72,6 +73,7 @@ int main(int argc, char **argv)
         { "export", command_export },       { "golden", command_golden },     { "selftest", command_selftest },
         { "spec", command_spec },           { "bench", command_bench },       { "determinism", command_determinism },
         { "relations", command_relations }, { "baseline", command_baseline }, { "diff", command_diff },
+        { "coverage", command_coverage },
         { "worker", worker_main },
     };
     hold_streams();

@@ -137,6 +137,11 @@ struct op {
     /* Not NULL: the k of bounds is the largest of a function of the call and of the kernel's claims, which these words say. */
     const char *k_words;
     double (*k_of)(const union op_args *args, uint32_t claims);
+
+    /* SF-5: writes the inputs of a refusal into the image, over the poison; NULL: there are none. Returns what the tensor `error`
+     * holds when a device kernel, which cannot look at values before it answers, says LC_OK; 0: it must refuse. */
+    int64_t (*bad_values)(struct call *c);
+
     const struct perturbation *relations; /* harness/ops/<op>_relations.c; NULL: but those of every operator */
     int det2_reported;                    /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
 };

@@ -288,6 +288,10 @@ static int neighbours(struct attempt *t)
         t->none = "the operator has no inputs by row: a row is its place";
         return 0;
     }
+    if (t->base->op->check_values) {
+        t->none = "one value of another row may refuse the whole call (ERR-2, SF-5)";
+        return 0;
+    }
     static const char *const words[FOREIGN] = { "NaN", "Inf", "2^120", "0" };
     const int64_t rows = t->base->op->rows(&t->base->args);
     int64_t *const from = rows_same(t);

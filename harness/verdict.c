@@ -191,6 +191,24 @@ static bool says_why(const char *msg, const struct bad *bad)
     return strstr(words, bad->value) != NULL;
 }
 
+/* A refusal that a device kernel could only write down: `error` is as it must be, and then as it was. */
+static void check_error(const struct call *c, uint8_t *after, int64_t error, struct result *r)
+{
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        const struct slot *const s = &c->slot[i];
+        int64_t got;
+        if (!s->listed || strcmp(s->t.name, "error"))
+            continue;
+        memcpy(&got, after + s->offset, sizeof got);
+        memcpy(after + s->offset, c->image + s->offset, sizeof got);
+        if (got != error) {
+            struct finding *const f = note(r, CHECK_REFUSAL, -1);
+            snprintf(f->words, sizeof f->words, "accepted, and error = %" PRId64 ", must be %" PRId64 " (SF-5)", got, error);
+        }
+        return;
+    }
+}
+
 static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c, uint8_t *after, struct result *r)
 {
     static const uint8_t poisons[] = { POISON_A, POISON_B }; /* a write of 0xff shows under the other */
@@ -198,6 +216,7 @@ static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c,
     for (int i = 0; i < 2; i++) {
         char msg[512] = "";
         call_poison(c, poisons[i]);
+        const int64_t error = c->op->bad_values ? c->op->bad_values(c) : 0;
         const int status = backend_run(b, k, c, after, msg, sizeof msg);
         if (status < 0) {
             r->outcome = status == -2 ? CRASH : BROKEN;
@@ -206,6 +225,8 @@ static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c,
         }
         if (status == LC_UNSUPPORTED)
             r->outcome = UNSUPPORTED;
+        else if (status == LC_OK && k->on_device && error)
+            check_error(c, after, error, r);
         else if (status != LC_BAD_ARG) {
             struct finding *const f = note(r, CHECK_REFUSAL, -1);
             snprintf(f->words, sizeof f->words, "%s accepted: status %d, expected LC_BAD_ARG (%s)", bad->name, status,

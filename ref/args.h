@@ -38,6 +38,12 @@ int arg_no_overlap(const struct lc_call *call, const struct lc_tensor *const *in
 int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct lc_tensor *sf, const struct lc_tensor *extra_sf,
            struct sf_args *out);
 
+/* Dtype, shape, strides and alignment of one scale tensor: SF-1..SF-3 or col-f32, of (batch, m, groups) scales, rank x_rank;
+ * resp. SF-4, s->block_m >= 1. */
+int arg_sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int x_rank,
+                 const struct lc_tensor *sf);
+int arg_utccp_shape(const struct lc_call *call, const struct sf_args *s, int64_t m, int64_t words, const struct lc_tensor *t);
+
 int64_t sf_words(const struct sf_args *s); /* elements of sf in a row: int32 words of four groups, or f32 scales */
 int64_t sf_cols(const struct sf_args *s);  /* judged scales of a row: d_s, and in ragged-pack the rest of the last word (SF-6) */
 

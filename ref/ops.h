@@ -107,6 +107,14 @@ struct hadamard_args {
 /* A serial sum's term passes n roundings; on tensor cores it is 10.5u per 16 terms, and a step's worth at the ends (LIN-1). */
 #define REF_HADAMARD_DENSE_K(n) ((n) + 16.0)
 
+enum { SFL_IN, SFL_OUT, SFL_ERROR, SFL_TENSORS };
+struct sf_layout_args {
+    int64_t batch, m;                       /* rows of sf_out; with weight, m = N */
+    const struct lc_tensor *t[SFL_TENSORS]; /* error: NULL where no value can be refused */
+    struct sf_args from, to;                /* block_m > 0: SF-4 itself; groups is d_s in both */
+    bool weight;                            /* SF-5: sf_in has a row for 32 */
+};
+
 /* APPLY-1: radius of a rotated element's hull over u(|a c| + |b s|), without the factor 1 + 2^-20 for the second order: two
  * products and a sum; the sum alone where the products are exact. */
 #define REF_ROPE_K 2.0
@@ -148,6 +156,7 @@ union op_args {
     struct hadamard_args hadamard;
     struct rope_args rope;
     struct context_cast_args context_cast; /* rope is its first part */
+    struct sf_layout_args sf_layout;
 };
 
 /* RMS-3, RMS-4 of one row, RMS-5 of one element (ref/rmsnorm.c); shared by the fused operators. */
@@ -184,6 +193,13 @@ int ref_hadamard_check(const struct lc_call *call, union op_args *out);
 size_t ref_hadamard_work(const union op_args *args);
 double ref_hadamard_k(const union op_args *args, uint32_t claims); /* HAD-3 */
 void ref_hadamard_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+int ref_sf_layout_check(const struct lc_call *call, union op_args *out);
+/* SF-5: refuses the first value of sf_in, in host memory, that is no normal power of two, where f32 is packed. */
+int ref_sf_layout_values(const struct lc_call *call, const union op_args *args);
+void ref_sf_layout_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+/* Bytes of group g of row `row` (b * M + i) from the data pointers; groups from d_s on are those of SF-6's last word. */
+int64_t sf_layout_in_place(const struct sf_layout_args *a, int64_t row, int64_t g);
+int64_t sf_layout_out_place(const struct sf_layout_args *a, int64_t row, int64_t g);
 
 int ref_rope_check(const struct lc_call *call, union op_args *out);
 double ref_rope_k(const union op_args *args, uint32_t claims);                    /* APPLY-1 */

@@ -72,8 +72,8 @@ struct lc_tensor sf_extra_whole(const struct sf_args *s, const struct lc_tensor 
 }
 
 /* Shape and strides that sf must have: (B, M, n) in rows, or in columns m_pad long, "also where a size is 1". */
-static int sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int x_rank,
-                    const struct lc_tensor *sf)
+int arg_sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int x_rank,
+                 const struct lc_tensor *sf)
 {
     const char *const clause = !s->col ? s->packed ? "SF-2" : "SF-1" : "SF-3";
     int status = arg_is_view(call, sf, clause);
@@ -82,24 +82,45 @@ static int sf_shape(const struct lc_call *call, const struct sf_args *s, int64_t
     if (status)
         return status;
     if (sf->rank != x_rank)
-        return arg_refuse(call, "sf", clause, "rank %d: x has rank %d", (int) sf->rank, x_rank);
+        return arg_refuse(call, sf->name, clause, "rank %d: x has rank %d", (int) sf->rank, x_rank);
     const int64_t n = sf_words(s), m_pad = align_up(m, 4);
     const int64_t shape[3] = { batch, m, n }, row[3] = { m * n, n, 1 }, col[3] = { n * m_pad, 1, m_pad };
     const int skip = 3 - x_rank;
     for (int i = 0; i < sf->rank; i++)
         if (sf->shape[i] != shape[skip + i])
-            return arg_refuse(call, "sf", clause, "shape[%d] = %" PRId64 ": must be %" PRId64, i, sf->shape[i], shape[skip + i]);
+            return arg_refuse(call, sf->name, clause, "shape[%d] = %" PRId64 ": must be %" PRId64, i, sf->shape[i],
+                              shape[skip + i]);
     if (batch * m == 0)
         return LC_OK;
     if (s->col && (uintptr_t) sf->data % 16)
-        return arg_refuse(call, "sf", clause, "data = %p: the storage must be 16-byte aligned", sf->data);
+        return arg_refuse(call, sf->name, clause, "data = %p: the storage must be 16-byte aligned", sf->data);
     return arg_strides(call, sf, (s->col ? col : row) + skip, s->col, clause);
 }
 
-static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int64_t d,
-                       const struct lc_tensor *x, const struct lc_tensor *t)
+/* Likewise of SF-4: (M, words) with strides (1, rows), and rows enough. */
+int arg_utccp_shape(const struct lc_call *call, const struct sf_args *s, int64_t m, int64_t words, const struct lc_tensor *t)
 {
-    if (!t)
+    int status = arg_is_view(call, t, "SF-4");
+    if (!status)
+        status = arg_dtype(call, t, "SF-4", 1u << LC_I32);
+    if (status)
+        return status;
+    if (t->rank != 2 || t->shape[0] != m || t->shape[1] != words)
+        return arg_refuse(call, t->name, "SF-4", "shape (%" PRId64 ", %" PRId64 "), rank %d: must be (%" PRId64 ", %" PRId64 ")",
+                          t->shape[0], t->rank > 1 ? t->shape[1] : 1, (int) t->rank, m, words);
+    const int64_t need = (m + s->block_m - 1) / s->block_m * align_up(s->block_m, 128);
+    if (t->stride[0] != 1)
+        return arg_refuse(call, t->name, "SF-4", "stride[0] = %" PRId64 ": must be 1", t->stride[0]);
+    if (t->stride[1] < need)
+        return arg_refuse(call, t->name, "SF-4", "stride[1] = %" PRId64 " rows: block_m = %" PRId64 " needs %" PRId64,
+                          t->stride[1], s->block_m, need);
+    return LC_OK;
+}
+
+static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int64_t batch, int64_t m, int64_t d,
+                       const struct lc_tensor *x, const struct lc_tensor *extra_sf)
+{
+    if (!extra_sf)
         return arg_refuse(call, "extra_sf", "SF-4", "not given: extra_sf, its layout and block_m come together");
     if (arg_int(call, "extra_sf_layout", 0) != 1)
         return arg_refuse(call, "extra_sf_layout", "SF-4", "%" PRId64 ": 1 (utccp) is the only extra layout",
@@ -116,22 +137,7 @@ static int utccp_shape(const struct lc_call *call, const struct sf_args *s, int6
         return arg_refuse(call, x->name, "SF-4", "d = %" PRId64 ": utccp needs a multiple of 128", d);
     if (batch != 1 || x->rank < 2)
         return arg_refuse(call, x->name, "SF-4", "B = %" PRId64 ", rank %d: utccp takes one batch of rows", batch, (int) x->rank);
-    int status = arg_is_view(call, t, "SF-4");
-    if (!status)
-        status = arg_dtype(call, t, "SF-4", 1u << LC_I32);
-    if (status)
-        return status;
-    if (t->rank != 2 || t->shape[0] != m || t->shape[1] != d / 128)
-        return arg_refuse(call, "extra_sf", "SF-4",
-                          "shape (%" PRId64 ", %" PRId64 "), rank %d: must be (%" PRId64 ", %" PRId64 ")", t->shape[0],
-                          t->rank > 1 ? t->shape[1] : 1, (int) t->rank, m, d / 128);
-    const int64_t need = (m + s->block_m - 1) / s->block_m * align_up(s->block_m, 128);
-    if (t->stride[0] != 1)
-        return arg_refuse(call, "extra_sf", "SF-4", "stride[0] = %" PRId64 ": must be 1", t->stride[0]);
-    if (t->stride[1] < need)
-        return arg_refuse(call, "extra_sf", "SF-4", "stride[1] = %" PRId64 " rows: block_m = %" PRId64 " needs %" PRId64,
-                          t->stride[1], s->block_m, need);
-    return LC_OK;
+    return arg_utccp_shape(call, s, m, d / 128, extra_sf);
 }
 
 int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct lc_tensor *sf, const struct lc_tensor *extra_sf,
@@ -172,7 +178,7 @@ int arg_sf(const struct lc_call *call, const struct lc_tensor *x, const struct l
         return arg_refuse(call, "sf", "SF-0", "not given: the cast writes scales");
     if (!extra && (arg_int(call, "extra_sf_layout", 0) || arg_int(call, "extra_sf_block_m", 0)))
         return arg_refuse(call, "extra_sf", "SF-4", "0: extra_sf, its layout and block_m come together");
-    status = sf_shape(call, out, batch, m, x->rank, sf);
+    status = arg_sf_shape(call, out, batch, m, x->rank, sf);
     if (!status && extra) {
         struct sf_args with = *out;
         with.group = group; /* SF-4 asks for G = 32 itself, not for a whole short row */

@@ -12,30 +12,36 @@
 static const struct {
     const char *axis, *scalar;
     int is_real, yarn; /* yarn: looked at with scaling=yarn only */
+    int has_usual;     /* may be left out, and is `usual` then (YARN-6, docs/plugins.md) */
+    double usual;
 } fields[] = {
-    { "d", "rotary_dim", 0, 0 },
-    { "rows", "max_position", 0, 0 },
-    { "base", "base", 1, 0 },
-    { "scaling", "scaling", 0, 0 },
-    { "s", "factor", 1, 0 },
-    { "orig", "orig", 0, 1 },
-    { "fast", "beta_fast", 1, 1 },
-    { "slow", "beta_slow", 1, 1 },
-    { "ext", "extrapolation_factor", 1, 1 },
-    { "attn", "attn_factor", 1, 1 },
-    { "m", "mscale", 1, 1 },
-    { "mall", "mscale_all_dim", 1, 1 },
-    { "trunc", "truncate", 0, 1 },
-    { "T", "high_freq_cycle_threshold", 1, 1 },
-    { "every", "rope_freq_sample_interval", 0, 1 },
+    { "d", "rotary_dim", 0, 0, 0, 0 },
+    { "rows", "max_position", 0, 0, 0, 0 },
+    { "base", "base", 1, 0, 0, 0 },
+    { "scaling", "scaling", 0, 0, 1, 0 },
+    { "s", "factor", 1, 0, 1, 1 },
+    { "orig", "orig", 0, 1, 0, 0 },
+    { "fast", "beta_fast", 1, 1, 1, 32 },
+    { "slow", "beta_slow", 1, 1, 1, 1 },
+    { "ext", "extrapolation_factor", 1, 1, 1, 1 },
+    { "attn", "attn_factor", 1, 1, 1, 1 },
+    { "m", "mscale", 1, 1, 1, 1 },
+    { "mall", "mscale_all_dim", 1, 1, 1, 0 },
+    { "trunc", "truncate", 0, 1, 1, 1 },
+    { "T", "high_freq_cycle_threshold", 1, 1, 1, 0 },
+    { "every", "rope_freq_sample_interval", 0, 1, 1, 1 },
 };
 enum { FIELDS = sizeof fields / sizeof *fields };
 
 static void put_scalars(struct call *c)
 {
-    for (int i = 0; i < FIELDS; i++)
-        call_scalar(c, fields[i].scalar, fields[i].is_real ? 0 : kase_int(&c->id, fields[i].axis),
-                    fields[i].is_real ? kase_real(&c->id, fields[i].axis) : 0);
+    const int sparse = !kase_int(&c->id, "listed");
+    for (int i = 0; i < FIELDS; i++) {
+        const int64_t n = fields[i].is_real ? 0 : kase_int(&c->id, fields[i].axis);
+        const double v = fields[i].is_real ? kase_real(&c->id, fields[i].axis) : 0;
+        if (!sparse || !fields[i].has_usual || (fields[i].is_real ? v : (double) n) != fields[i].usual)
+            call_scalar(c, fields[i].scalar, n, v);
+    }
 }
 
 /* What ref/ says of the case's scalars. */
@@ -265,6 +271,7 @@ const struct op op_rope_table = {
         { "every", "rope_freq_sample_interval", "1|2|5", AXIS_INT, 0 },
         { "table", "dtype of the table (ROT-6)", "f32|bf16", AXIS_NAME, 0 },
         { "inv", "inv_freq is an output too", "1|0", AXIS_INT, 0 },
+        { "listed", "0: scalars that have their default are not listed (YARN-6)", "1|0", AXIS_INT, 0 },
         { "at", "bytes by which bases miss a 128-byte boundary, at least an element; -1: each operand another",
           "0|4|8|16|64|-1", AXIS_INT, 0 },
         { "fill", "there is no data", NULL, AXIS_NAME, 1 },

@@ -25,5 +25,6 @@ lacking 'without refusals of hadamard' '/^hadamard(bad=\*)/d' 'hadamard(bad=n-96
 lacking 'without conj=1' 's/^pairs rope()/pairs rope(conj=0)/; s/,conj={0,1}//' 'conj=1'
 lacking 'without refusals of rope' '/^rope(bad=\*)/d' 'rope(bad=query-absent)'
 lacking 'without refusals of context_cast' '/^context_cast(bad=\*)/d' 'context_cast(bad=out-rank)'
+lacking 'without refusals of sf_layout' '/^sf_layout(bad=\*)/d' 'sf_layout(bad=groups-6)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('
 finish

@@ -149,6 +149,8 @@ B(edge_low, context_cast, "context_cast(M=17,d=128,bf16=1,fill=cancel)", "value:
 B(edge_low, rope, "rope(M=17,d=128,table={f32,bf16},fill=cancel)", "value:query_out", "APPLY-1: 1 1/4 times its end",
   .edge = -1.25)
 B(edge_high, rope, "rope(M=17,d=128,table=f32,fill=cancel)", "value:key_out", "APPLY-1: 1 1/4 times its end", .edge = 1.25)
+V(plain, sf_layout, "one scale at a time", .order = 0)
+V(pad_filled, sf_layout, "SF-3: padding rows written", .pad = 1)
 
 B(serial, hadamard, "hadamard(M=3,n={1024,4096},x=f32,fill=drift)", "value:out", "HAD-3: serial sums, not declared",
   .dense = true)
@@ -196,6 +198,8 @@ B(cos_low_thrice, rope_table, "rope_table(rows=33,inv={0,1})", "value:table", "R
 B(cos_high_thrice, rope_table, "rope_table(rows=33,scaling=yarn)", "value:table", "ROT-3: cosines three ulps high", .cos_ulp = 3)
 B(sin_low_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps low", .sin_ulp = -3)
 B(sin_high_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps high", .sin_ulp = 3)
+B(pad_twice, sf_layout, "sf_layout(M=17,ds=8,fill=normal)", "keep", "SF-3: as many padding words again, behind the storage",
+  .pad = 2)
 
 #undef RMS_LOW
 #undef RMS_HIGH

@@ -48,6 +48,7 @@ int plain_rope_table(const struct lc_call *call, const struct plain_knobs *k, en
 int plain_hadamard(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_rope(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_context_cast(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
+int plain_sf_layout(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 
 /* ---- roundings (plain_num.c) ---- */
 enum plain_rounding { PLAIN_RN, PLAIN_TRUNCATE, PLAIN_AWAY };

@@ -51,10 +51,18 @@ static double magnitude(const struct rope *r, double m)
 static void read_yarn(struct rope *r, const struct lc_call *call)
 {
     const enum mutant mut = r->mut;
-    const double orig = (double) arg_int(call, "orig", 0), m = arg_real(call, "mscale", 1);
-    const double all_dim = arg_real(call, "mscale_all_dim", 0), attn = arg_real(call, "attn_factor", 1);
+    const double orig = (double) arg_int(call, "orig", 0), attn = arg_real(call, "attn_factor", 1);
     double fast = arg_real(call, "beta_fast", 32), slow = arg_real(call, "beta_slow", 1);
+    double m = arg_real(call, "mscale", 1), all_dim = arg_real(call, "mscale_all_dim", 0);
     bool truncate = arg_int(call, "truncate", 1) != 0;
+    if (mut == MUT_rot_default_beta_fast) /* YARN-6 */
+        fast = arg_real(call, "beta_fast", 16);
+    if (mut == MUT_rot_default_beta_slow)
+        slow = arg_real(call, "beta_slow", 2);
+    if (mut == MUT_rot_default_mscale)
+        m = arg_real(call, "mscale", 0);
+    if (mut == MUT_rot_default_all_dim)
+        all_dim = arg_real(call, "mscale_all_dim", 1);
     if (mut == MUT_rot_beta_exchanged) {
         const double was = fast;
         fast = slow, slow = was;
@@ -64,6 +72,8 @@ static void read_yarn(struct rope *r, const struct lc_call *call)
     if (mut == MUT_rot_truncate_never)
         truncate = false;
     r->ext = (float) arg_real(call, "extrapolation_factor", 1);
+    if (mut == MUT_rot_default_ext)
+        r->ext = (float) arg_real(call, "extrapolation_factor", 0);
     r->low = turns(r, orig, fast);
     r->high = turns(r, orig, slow);
     if (truncate && mut == MUT_rot_floor_ceil_swapped) {

@@ -366,8 +366,6 @@ NOT_A_MUTANT(R01, "it is the contract: RMS-1 rounds x + residual before anything
 NOT_A_MUTANT(R09, "sum r^2 >= 2^127 is outside RMS-12's domain: reported, not judged")
 NOT_A_MUTANT(Q08, "SF-3 leaves the value of padding rows free; writing outside them is sf3_pad_spills and "
                   "colf_pad_spills")
-NOT_A_MUTANT(Q19, "the casts make bytes 105..247 (E4M3) and 1..253 (E2M1) only, and a group with an Inf is unspecified "
-                  "(CAST-7); it awaits SF-5")
 
 EQUIVALENT(cast_sf_times_rounded_with_round_sf,
            "amax * fl(1/448) has the byte of fl(amax/448) for every f32 amax at or above the floor (all "
@@ -404,6 +402,8 @@ RARE(rms_residual_out_nan_row)
 #include "table_context_cast.h"
 
 #include "table_relations.h"
+
+#include "table_sf_layout.h"
 
 #undef M
 #undef MC

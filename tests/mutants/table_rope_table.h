@@ -96,6 +96,18 @@ M(rot_prune_not_sampled, rope_table, "YARN-5", "clause", "rope_table(scaling=yar
 M(rot_width_rotary, rope_table, "ROT-4", "clause", "rope_table(rows=2,scaling=yarn,every=2)", "keep",
   "rows rotary_dim apart where the table is narrower")
 
+/* ---- YARN-6, what is not listed ---- */
+M(rot_default_beta_fast, rope_table, "YARN-6", "clause", "rope_table(scaling=yarn,listed=0)", "value:inv_freq",
+  "beta_fast is 16 when not listed")
+M(rot_default_beta_slow, rope_table, "YARN-6", "clause", "rope_table(scaling=yarn,listed=0)", "value:inv_freq",
+  "beta_slow is 2 when not listed")
+M(rot_default_ext, rope_table, "YARN-6", "clause", "rope_table(scaling=yarn,listed=0)", "value:inv_freq",
+  "extrapolation_factor is 0 when not listed")
+M(rot_default_mscale, rope_table, "YARN-6", "clause", "rope_table(scaling=yarn,listed=0)", "value:table",
+  "mscale is 0 when not listed")
+M(rot_default_all_dim, rope_table, "YARN-6", "clause", "rope_table(scaling=yarn,listed=0)", "value:table",
+  "mscale_all_dim is 1 when not listed")
+
 /* ---- ERR-1 ---- */
 M(rot_accepts_all, rope_table, "ERR-1", "clause", "rope_table(bad=*)", "refusal", "nothing is refused")
 M(rot_accepts_increase, rope_table, "YARN-5", "clause", "rope_table(bad=increases)", "refusal",

@@ -10,6 +10,7 @@ static int run(const struct lc_call *call)
     return LC_OK;
 }
 
+/* clang-format off */
 static const struct lc_kernel kernels[] = {
     { "cast", "accepts_all", NULL, 0, 0, run, NULL },
     { "rmsnorm", "accepts_all", NULL, 0, 0, run, NULL },
@@ -17,8 +18,10 @@ static const struct lc_kernel kernels[] = {
     { "hadamard", "accepts_all", NULL, 0, 0, run, NULL },
     { "rope", "accepts_all", NULL, 0, 0, run, NULL },
     { "context_cast", "accepts_all", NULL, 0, 0, run, NULL },
+    { "sf_layout", "accepts_all", NULL, 0, 0, run, NULL },
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };
+/* clang-format on */
 
 static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "accepts_all", kernels };
 
