@@ -118,6 +118,7 @@ struct op {
     int64_t (*place)(const union op_args *args, int tensor, int64_t row, int64_t col);
     void (*ref)(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
     size_t (*work)(const union op_args *args); /* bytes of ref_want.work; NULL: none */
+    unsigned copied; /* bit i: tensor i is 16-bit patterns that are copied, NaN payloads too; slot.fmt = FMT_BITS16 (QKV-1) */
 
     /* Not NULL: the k of bounds is the largest of a function of the call and of the kernel's claims, which these words say. */
     const char *k_words;

@@ -62,8 +62,9 @@ static void fill_row(struct call *c, int slot, int64_t row, enum foreign what)
 {
     static const double values[FOREIGN] = { NAN, INFINITY, 0x1p120, 0 };
     const int64_t cols = c->op->cols(&c->args, slot);
+    const bool is_index = c->slot[slot].fmt == LC_I32 || c->slot[slot].fmt == LC_I64; /* a position: any legal one */
     for (int64_t col = 0; col < cols; col++)
-        put(c, slot, row, col, values[-what - 1]);
+        put(c, slot, row, col, is_index ? 0 : values[-what - 1]);
 }
 
 static int leave(void *user, const char *tensor, void *storage, size_t bytes)
