@@ -58,7 +58,7 @@ static int ref_run(const struct op *op, const struct lc_call *call)
         for (int i = 0; i < MAX_TENSORS; i++)
             for (int64_t col = 0; room.row[i] && col < cols[i]; col++) {
                 const struct lc_tensor *const t = op_tensor(op, &args, i);
-                const enum lc_dtype f = op->copied >> i & 1    ? FMT_BITS16
+                const enum lc_dtype f = op->copied >> i & 1  ? FMT_BITS16
                                         : t->dtype == LC_I32 ? LC_UE8M0
                                                              : (enum lc_dtype) t->dtype;
                 const uint32_t code = room.want.free[i][col] ? 0 : fmt_code(f, room.want.at[i][col].v);

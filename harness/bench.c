@@ -34,6 +34,9 @@ static const char *const usual[] = {
     "hadamard(M=2048,n=32768)",
     "hadamard(M=524288,n=128,x=f32)",
     "hadamard(M=64,n=128)",
+    "qkv(M=8192,Hq=64,Hkv=8,D=128,P=8192)",
+    "qkv(M=8192,Hq=64,Hkv=8,D=128,rot=64,P=8192,table=bf16,bias=bf16)",
+    "qkv(M=64,Hq=64,Hkv=8,D=128,P=8192)",
 };
 
 struct bench {
@@ -54,7 +57,7 @@ static size_t moved(const struct call *c)
     for (int i = 0; i < MAX_TENSORS; i++)
         if (c->slot[i].on && c->slot[i].listed &&
             (c->slot[i].same_as < 0 || (c->slot[i].dir == DIR_OUT && !call_is_copy(c, i)))) {
-            const int64_t rows = c->slot[i].t.rank == 1 ? 1 : c->op->rows(&c->args);
+            const int64_t rows = c->op->place(&c->args, i, 1, 0) < 0 ? 1 : c->op->rows(&c->args); /* one for all: the weight */
             const size_t codes = (size_t) (rows * c->op->cols(&c->args, i));
             bytes += c->slot[i].fmt == LC_E2M1X2 ? codes / 2 : codes * (size_t) fmt_bytes(c->slot[i].fmt);
         }
