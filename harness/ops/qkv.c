@@ -30,6 +30,7 @@ static const char *settle(struct kase *k)
         plain.i[axis_of(k->op, "dialect")] = kase_int(k, "dialect");
         kase_set(&plain, "M", "3");
         kase_set(&plain, "bias", "bf16");
+        kase_set(&plain, "table", "bf16");
         *k = plain;
         return "bad stands alone: one good call, spoiled";
     }
@@ -203,7 +204,7 @@ const struct op op_qkv = {
         { "cancel", "bias near -x rstd w", qkv_fill_cancel, MAY_BE_ZERO },
         { "sentinel", "first and last token, last head and last channel the largest", qkv_fill_sentinel, 0 },
         { "mixed", "sizes that differ between tokens, heads and channels", qkv_fill_mixed, 0 },
-        { "specials", "NaN, Inf, -0, subnormals in some heads; NaN payloads in v", qkv_fill_specials, 0 },
+        { "specials", "NaN, Inf, -0, subnormals in some heads; NaN payloads in v", qkv_fill_specials, MAY_BE_ZERO },
         { "weights", "of any sign, some subnormal, -0, one NaN; cosines and sines likewise", qkv_fill_weights, 0 },
     },
     .bads = qkv_bads,

@@ -37,7 +37,7 @@ static void table_odd(struct call *c) { t(c, QKV_TABLE)->shape[1] = t(c, QKV_TAB
 static void table_0(struct call *c) { t(c, QKV_TABLE)->shape[1] = 0; }
 static void table_wide(struct call *c) { t(c, QKV_TABLE)->shape[0] = 32; t(c, QKV_TABLE)->shape[1] = t(c, QKV_TABLE)->stride[0] = 128; }
 static void table_stride(struct call *c) { t(c, QKV_TABLE)->stride[0] = 80; }
-static void table_base(struct call *c) { c->slot[QKV_TABLE].miss = 2; }
+static void table_base(struct call *c) { c->slot[QKV_TABLE].miss = 1; }
 static void positions_absent(struct call *c) { c->slot[QKV_POSITIONS].listed = 0; }
 static void positions_dtype(struct call *c) { t(c, QKV_POSITIONS)->dtype = LC_F32; }
 static void positions_shape(struct call *c) { t(c, QKV_POSITIONS)->shape[0] = 2; }
@@ -67,7 +67,7 @@ static void eps_0(struct call *c) { call_set_scalar(c, "eps", 0, 0); }
 static void eps_nan(struct call *c) { call_set_scalar(c, "eps", 0, NAN); }
 static void eps_double(struct call *c) { call_set_scalar(c, "eps", 0, 0.1); }
 static void dialect_4(struct call *c) { call_set_scalar(c, "dialect", 4, 0); }
-static void bf16rot_f32(struct call *c) { call_set_scalar(c, "dialect", 1, 0); }
+static void bf16rot_f32(struct call *c) { call_set_scalar(c, "dialect", 1, 0), t(c, QKV_TABLE)->dtype = LC_F32; }
 /* clang-format on */
 
 const struct bad qkv_bads[] = {

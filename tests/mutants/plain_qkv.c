@@ -248,7 +248,7 @@ static float rotated(const struct head *w, float p, float c, float q, float s)
         return fmaf(q, s, bf16_product(w, p, c));
     if (w->dialect == QKV_BF16ROT || mut == MUT_qkv_products_bf16)
         return bf16_product(w, p, c) + bf16_product(w, q, s);
-    if (w->k->edge != 0) { /* APPLY-1 at a chosen place of its freedom */
+    if (w->k->edge != 0 && (p * c != 0 || q * s != 0)) { /* APPLY-1 at a chosen place of its freedom */
         const double pc = (double) p * (double) c, qs = (double) q * (double) s, exact = pc + qs;
         const double k = w->a->t[QKV_TABLE]->dtype == LC_BF16 && w->dialect != QKV_SIMT ? 1 : 2;
         return isfinite(exact) ? towards(exact + w->k->edge * ldexp(k * (fabs(pc) + fabs(qs)), -24), exact) : (float) exact;
