@@ -119,7 +119,7 @@ MC(cu_qkv_thirds, qkv, "QKV-1", "S01", "qkv(M=17,fill=normal)", "value:k", "x cu
 MC(cu_qkv_v_quiets, qkv, "QKV-5", "clause", "qkv(M=17,fill=specials)", "value:v",
    "v through f32: a signalling NaN becomes a quiet one")
 MC(cu_qkv_no_barrier, qkv, "QKV-2", "R24", "qkv(M=17,fill=mixed)", "value:q",
-   "no barrier between one head's sum and the next one's in the same shared memory")
+   "no barrier between the warps' partial sums and their sum")
 MC(cu_qkv_weight_q_for_k, qkv, "QKV-2", "clause", "qkv(M=17,fill=normal)", "value:k", "w_q for k")
 MC(cu_qkv_n_unrounded, qkv, "QKV-2", "S03", "qkv(M=17,fill=normal)", "value:q", "n rotated in f32: dialect simt")
 MC(cu_qkv_interleaved, qkv, "QKV-3", "clause", "qkv(M=17,fill=normal)", "value:q", "pairs (2i, 2i + 1)")
