@@ -124,7 +124,7 @@ static void rotate_head(const struct qkv_args *a, struct angles by, struct iv *n
     const bool rounded = a->dialect != QKV_SIMT, bf16_table = a->t[QKV_TABLE]->dtype == LC_BF16;
     for (int64_t i = 0; rounded && i < a->rope_dim; i++) {
         n[i] = iv_round(LC_BF16, n[i]); /* QKV-2 */
-        *ambiguous += !iv_is_pt(n[i]);
+        *ambiguous += !iv_is_nan(n[i]) && !iv_is_pt(n[i]);
     }
     for (int64_t i = 0; i < pairs; i++)
         free[i] = free[pairs + i] = free[i] || free[pairs + i] || by.open[i];

@@ -22,5 +22,7 @@ lacking 'without trunc=0' 's/^pairs rope_table()/pairs rope_table(trunc=1)/; s/,
 lacking 'without refusals of rope_table' '/^rope_table(bad=\*)/d' 'rope_table(bad=rotary-odd)'
 lacking 'without n=32768' 's/^pairs hadamard()/pairs hadamard(n={2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384})/; s/n=\*/n=128/' 'hadamard('
 lacking 'without refusals of hadamard' '/^hadamard(bad=\*)/d' 'hadamard(bad=n-96)'
+lacking 'without fill=cancel' 's/^pairs qkv()/pairs qkv(fill={normal,logu,outlier,tiny,huge,positive,zero-rows,exact,ties,rounds,sentinel,mixed,specials,weights})/; s/fill={cancel,weights,specials}/fill=normal/' 'fill=cancel)'
+lacking 'without refusals of qkv' '/^qkv(bad=\*)/d' 'qkv(bad=positions-value)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('
 finish
