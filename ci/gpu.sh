@@ -44,7 +44,7 @@ try golden "$program" run --golden --require-backend cuda -j 4
 try selftest "$program" selftest --backend mutants-cuda --timeout 30 --report "json:$to/selftest.json"
 try hostile bash tests/cli/hostile_cuda.sh "$program" . "$plugins"
 try rope_graph "$(dirname "$program")/rope_graph" # ROT-5: captured once, replayed
-try conforming "$program" run rmsnorm cast rope_table --backend conforming --suite ci --timeout 300 # host kernels, many: minutes
+try conforming "$program" run rmsnorm cast rope_table qkv --backend conforming --suite ci --timeout 300 # host kernels, many: minutes
 try bench "$program" bench --backend cuda --report "json:$to/bench.json"
 
 try determinism "$program" determinism --require-backend cuda --report "json:$to/determinism.json" \

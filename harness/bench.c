@@ -38,6 +38,9 @@ static const char *const usual[] = {
     "rope(M=8192,heads=32,kv=1,d=192,rot=64,offset=128,inter=1,rows=4096,to=own)",
     "context_cast(M=8192,heads=64,d=128,rot=64,rows=4096)",
     "context_cast(M=8192,heads=64,d=128,rot=64,rows=4096,bf16=1)",
+    "qkv(M=8192,Hq=64,Hkv=8,D=128,P=8192)",
+    "qkv(M=8192,Hq=64,Hkv=8,D=128,rot=64,P=8192,table=bf16,bias=bf16)",
+    "qkv(M=64,Hq=64,Hkv=8,D=128,P=8192)",
 };
 
 struct bench {
@@ -274,6 +277,13 @@ static double copy_rate(const struct lc_device *d, void *stream)
     return ms > 0 ? 2 * (double) n / 1e6 / ms : 0;
 }
 
+/* A kernel of a dialect is timed on cases of it. */
+static bool is_for(const struct kase *k, const struct lc_kernel *kernel)
+{
+    const char *const dialect = kase_dialect(k);
+    return !strcmp(k->op->name, kernel->op) && !strcmp(dialect ? dialect : "", kernel->dialect ? kernel->dialect : "");
+}
+
 int command_bench(int argc, char **argv)
 {
     struct options o;
@@ -313,7 +323,7 @@ int command_bench(int argc, char **argv)
                 printf("%-8s copy of 1 GiB, read and written: %.1f GB/s\n", o.backends.at[n], copy);
             }
             for (size_t k = 0; k < cases.n; k++)
-                if (!strcmp(cases.at[k].op->name, kernels[i].op)) {
+                if (is_for(&cases.at[k], &kernels[i])) {
                     json_t *const row = one(b, o.backends.at[n], &kernels[i], &cases.at[k], kernels[i].on_device ? copy : 0);
                     if (row)
                         json_array_append_new(rows, row);

@@ -2,7 +2,7 @@
 /* Every operator's face: arguments as checked, and the reference of one row.
  *
  *   ref_X_check  reads a struct lc_call into the operator's arguments and checks every precondition (ERR-1). Our own kernels
- *                call it too, so that all refuse alike. No memory behind a tensor is touched.
+ *                call it too, so that all refuse alike. No memory behind a tensor is touched (but for ERR-2, on the host).
  *   ref_X_row    computes one row (token): for every output element the nominal value and the hull of what is admissible.
  */
 #ifndef REF_OPS_H
@@ -148,6 +148,21 @@ struct context_cast_args {
     bool f32;                               /* dialect f32: no rounding between (KV-7) */
     struct sf_args sf;                      /* of the (n, heads * d) matrix */
 };
+enum { QKV_X, QKV_W_Q, QKV_W_K, QKV_B_Q, QKV_B_K, QKV_TABLE, QKV_POSITIONS, QKV_Q, QKV_K, QKV_V, QKV_TENSORS };
+
+/* QKV-3, QKV-4, in the order of the axis `dialect` and of the scalar of that name. */
+enum qkv_dialect { QKV_USUAL, QKV_BF16ROT, QKV_SIMT, QKV_UNFUSED_BIAS, QKV_DIALECTS };
+
+struct qkv_args {
+    enum qkv_dialect dialect;
+    int64_t tokens, heads_q, heads_kv, head_dim, rope_dim, table_rows;
+    const struct lc_tensor *t[QKV_TENSORS]; /* b_q, b_k: NULL without a bias */
+    double eps;                             /* an f32 value */
+
+/* QKV-2: radius of n's hull before its rounding, over u|x rstd w|, u = 2^-24: RMS-3 gives 8u, fl(s + eps) 0.5u, RMS-4 4u, two f32
+ * products 2u, the sum with the bias 1u, and the nominal s and rstd, which are rounded to f32, 2u. Over u|bias| it is 1, the
+ * sum's own rounding. Proved by tests/bounds/qkv.g. ref_rms_y has the same 18, with a third product for the sum. */
+#define REF_QKV_K 18.0
 
 union op_args {
     struct cast_args cast;
@@ -157,6 +172,7 @@ union op_args {
     struct rope_args rope;
     struct context_cast_args context_cast; /* rope is its first part */
     struct sf_layout_args sf_layout;
+    struct qkv_args qkv;
 };
 
 /* RMS-3, RMS-4 of one row, RMS-5 of one element (ref/rmsnorm.c); shared by the fused operators. */
@@ -218,6 +234,10 @@ void ref_rope_load_table(const struct rope_args *a, int64_t position, double *ro
 int ref_context_cast_check(const struct lc_call *call, union op_args *out);
 size_t ref_context_cast_work(const union op_args *args);
 void ref_context_cast_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+
+int ref_qkv_check(const struct lc_call *call, union op_args *out); /* reads positions that lie in host memory (ERR-2) */
+size_t ref_qkv_work(const union op_args *args);
+void ref_qkv_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 
 /* CAST-1..9 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators. sf and
  * sf_free hold sf_cols(s) entries. got_sf: the row's scales as a kernel returned them, or NULL. */

@@ -11,6 +11,7 @@ const struct lc_plugin *lc_plugin_v1(void)
                                                       fast_hadamard_kernels, fast_rope_kernels,    fast_context_cast_kernels };
     static const struct lc_kernel *const tables[] = { fast_cast_kernels, fast_rmsnorm_kernels, fast_rope_table_kernels,
                                                       fast_hadamard_kernels, fast_sf_layout_kernels };
+                                                      fast_hadamard_kernels, fast_qkv_kernels };
     static struct lc_kernel all[MAX_KERNELS + 1]; /* the last one stays the end */
     static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "cpu", all };
     int n = 0;

@@ -5,6 +5,7 @@
 extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_rope_table_kernels[], fast_hadamard_kernels[],
     fast_rope_kernels[], fast_context_cast_kernels[];
     fast_sf_layout_kernels[];
+    fast_qkv_kernels[];
 
 namespace
 {
@@ -21,6 +22,7 @@ struct table {
                                                   fast_hadamard_kernels, fast_rope_kernels,    fast_context_cast_kernels };
         const struct lc_kernel *const lists[] = { fast_cast_kernels, fast_rmsnorm_kernels, fast_rope_table_kernels,
                                                   fast_hadamard_kernels, fast_sf_layout_kernels };
+                                                  fast_hadamard_kernels, fast_qkv_kernels };
         int n = 0;
         for (const struct lc_kernel *list : lists)
             for (; list->op != nullptr && n < TABLE_SIZE - 1; list++)

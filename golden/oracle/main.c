@@ -55,7 +55,9 @@ static int fill_case(struct test_case *const c, struct why *const why)
                    { "hadamard", oracle_hadamard },
                    { "rope", oracle_rope },
                    { "context_cast", oracle_context_cast },
-                   { "sf_layout", oracle_sf_layout } };
+                   { "sf_layout", oracle_sf_layout },
+
+                   { "qkv", oracle_qkv } };
     const char *const op = find_text(&c->about, "op", why);
     const char *const id = find_text(&c->about, "case", why);
     size_t which = 0;

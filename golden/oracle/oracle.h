@@ -7,6 +7,7 @@
  *   - main.c: walks the cases; h5.c: the file format "layercheck-1"; data.c: the same in memory
  *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD;
  *     rope.c: APPLY; context_cast.c: KV-7; sf_layout.c: SF
+ *     qkv.c: QKV
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H
@@ -209,5 +210,6 @@ int oracle_hadamard(struct test_case *c, struct why *why);
 int oracle_rope(struct test_case *c, struct why *why);
 int oracle_context_cast(struct test_case *c, struct why *why);
 int oracle_sf_layout(struct test_case *c, struct why *why);
+int oracle_qkv(struct test_case *c, struct why *why);
 
 #endif

@@ -51,6 +51,8 @@ for op in cast rmsnorm rope_table hadamard rope context_cast; do
     ok "golden/$op.h5 is what the oracle makes of this contract and suite" cmp "one/$op.h5" "$root/golden/$op.h5"
 done
 ok 'nothing else is left behind' test "$(echo one/*)" = 'one/cast.h5 one/context_cast.h5 one/hadamard.h5 one/rmsnorm.h5 one/rope.h5 one/rope_table.h5'
+for op in cast rmsnorm rope_table hadamard qkv; do
+ok 'nothing else is left behind' test "$(echo one/*)" = 'one/cast.h5 one/hadamard.h5 one/qkv.h5 one/rmsnorm.h5 one/rope_table.h5'
 ok 'all goldens are below 8 MiB' test "$(cat "$root"/golden/*.h5 | wc -c)" -lt 8388608
 exits 0 'export' export --suite golden -o inputs.h5
 exits 0 'export again' export --suite golden -o inputs2.h5
@@ -67,7 +69,7 @@ cases=$(sed -n 's/^golden check: \([0-9]*\) of \1 cases agree.*/\1/p' both)
 ok 'golden check looks at a hundred cases' test "${cases:-0}" -ge 100
 used=$(sed -n 's/.*hull takes \([0-9.]*\) of the.*/\1/p' both)
 ok "the bound is neither passed nor idle: $used" awk -v u="${used:-0}" 'BEGIN { exit !(u > 0.8 && u <= 1) }'
-for op in rmsnorm hadamard rope context_cast; do # each of them
+for op in rmsnorm hadamard rope context_cast qkv; do # each of them
     exits 0 "golden check $op" golden check $op
     used=$(sed -n 's/.*hull takes \([0-9.]*\) of the.*/\1/p' both)
     ok "$op: the bound is neither passed nor idle: $used" awk -v u="${used:-0}" 'BEGIN { exit !(u > 0.8 && u <= 1) }'
@@ -78,6 +80,7 @@ for backend in ref cpu; do
     exits 0 "run --golden --backend $backend" run --golden --backend "$backend"
     judged=$(sed -n 's/^\([0-9]*\) of \1 cases passed.*/\1/p' both)
     for dialect in hf f32res gemma f32cast deepgemm sf-floor f32-nan f32; do # the others are in one of these
+    for dialect in hf f32res gemma f32cast deepgemm sf-floor f32-nan bf16rot simt unfused-bias; do # the others are in one of these
         exits 0 "run --golden --backend $backend --dialect $dialect" run --golden --backend "$backend" --dialect $dialect
         judged=$((judged + $(sed -n 's/^\([0-9]*\) of \1 cases passed.*/\1/p' both)))
     done

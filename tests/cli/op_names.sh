@@ -14,7 +14,7 @@ same() {
     ok "$folder/*$suffix and op_names of meson.build" diff files names
 }
 same ref .c args iv num sf wide
-same harness/ops .c cast_bads cast_fills rmsnorm_bads rmsnorm_fills rope_bads rope_fills context_cast_bads context_cast_fills sf_layout_bads
+same harness/ops .c cast_bads cast_fills rmsnorm_bads rmsnorm_fills rope_bads qkv_bads rope_fills context_cast_bads context_cast_fills sf_layout_bads qkv_fills
 same fast/cpu .c plugin
 same fast/cuda .cu plugin device rope_registry
 same golden/oracle .c main num data h5 hull

@@ -26,5 +26,7 @@ lacking 'without conj=1' 's/^pairs rope()/pairs rope(conj=0)/; s/,conj={0,1}//' 
 lacking 'without refusals of rope' '/^rope(bad=\*)/d' 'rope(bad=query-absent)'
 lacking 'without refusals of context_cast' '/^context_cast(bad=\*)/d' 'context_cast(bad=out-rank)'
 lacking 'without refusals of sf_layout' '/^sf_layout(bad=\*)/d' 'sf_layout(bad=groups-6)'
+lacking 'without fill=cancel' 's/^pairs qkv()/pairs qkv(fill={normal,logu,outlier,tiny,huge,positive,zero-rows,exact,ties,rounds,sentinel,mixed,specials,weights})/; s/fill={cancel,weights,specials}/fill=normal/' 'fill=cancel)'
+lacking 'without refusals of qkv' '/^qkv(bad=\*)/d' 'qkv(bad=positions-value)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('
 finish

@@ -151,6 +151,27 @@ B(edge_low, rope, "rope(M=17,d=128,table={f32,bf16},fill=cancel)", "value:query_
 B(edge_high, rope, "rope(M=17,d=128,table=f32,fill=cancel)", "value:key_out", "APPLY-1: 1 1/4 times its end", .edge = 1.25)
 V(plain, sf_layout, "one scale at a time", .order = 0)
 V(pad_filled, sf_layout, "SF-3: padding rows written", .pad = 1)
+V(plain, qkv, "nominal orders, pairwise sum", .order = 0)
+V(lanes_32, qkv, "RMS-3: 32 strided lanes, then a tree", .lanes = 32)
+V(low, qkv, "RMS-3, RMS-4: both make n small", RMS_LOW)
+V(high, qkv, "RMS-3, RMS-4: both make n large", RMS_HIGH)
+V(fma, qkv, "QKV-2, APPLY-1: FMAs wherever one fits", .fma = true, .order = 3)
+V(fma_other, qkv, "APPLY-1: the FMA on the other product", .order = 6)
+V(low_order_1, qkv, "all freedoms: x w first", RMS_LOW, .order = 1)
+V(high_order_2, qkv, "all freedoms: rstd w first", RMS_HIGH, .order = 2)
+V(high_fma, qkv, "all freedoms", RMS_HIGH, .fma = true, .order = 5)
+V(edge_low, qkv, "APPLY-1: the rotation at its lower end", RMS_LOW, .edge = -0.9999)
+V(edge_high, qkv, "APPLY-1: the rotation at its upper end", RMS_HIGH, .edge = 0.9999)
+V(nan_negative, qkv, "FMT-1: another NaN in q and k", .nan = 1)
+D(bf16rot, qkv, "bf16rot", "QKV-3", .order = 0)
+D(bf16rot_low, qkv, "bf16rot", "all freedoms", RMS_LOW, .order = 1)
+D(bf16rot_high, qkv, "bf16rot", "all freedoms", RMS_HIGH, .fma = true, .order = 2)
+D(simt, qkv, "simt", "QKV-3", .order = 0)
+D(simt_low, qkv, "simt", "all freedoms", RMS_LOW, .edge = -0.9999)
+D(simt_high, qkv, "simt", "all freedoms", RMS_HIGH, .fma = true, .order = 4)
+D(unfused_bias, qkv, "unfused-bias", "QKV-4", .order = 0)
+D(unfused_bias_low, qkv, "unfused-bias", "all freedoms", RMS_LOW, .order = 5)
+D(unfused_bias_high, qkv, "unfused-bias", "all freedoms", RMS_HIGH, .edge = 0.9999)
 
 B(serial, hadamard, "hadamard(M=3,n={1024,4096},x=f32,fill=drift)", "value:out", "HAD-3: serial sums, not declared",
   .dense = true)
@@ -200,6 +221,12 @@ B(sin_low_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sine
 B(sin_high_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps high", .sin_ulp = 3)
 B(pad_twice, sf_layout, "sf_layout(M=17,ds=8,fill=normal)", "keep", "SF-3: as many padding words again, behind the storage",
   .pad = 2)
+B(low_thrice, qkv, "qkv(M=64,Hq=8,Hkv=4,D=128,rot=2,fill=normal)", "value:q",
+  "RMS-3, RMS-4 at three times: 36u, seen in n itself", .s_end = 3, .rstd_end = -3)
+B(high_thrice, qkv, "qkv(M=64,Hq=8,Hkv=4,D=128,rot=2,bias=bf16,fill=normal)", "value:q", "RMS-3, RMS-4 at three times: 36u",
+  .s_end = -3, .rstd_end = 3)
+B(high_thrice_rotated, qkv, "qkv(M=64,Hq=8,Hkv=4,D=128,fill=normal)", "value:q", "the same through the rotation", .s_end = -3,
+  .rstd_end = 3)
 
 #undef RMS_LOW
 #undef RMS_HIGH

@@ -48,6 +48,11 @@ static int sf_layout_none(const struct lc_call *call)
     return plain_sf_layout(call, &usual, MUT_none);
 }
 
+static int qkv_none(const struct lc_call *call)
+{
+    return plain_qkv(call, &usual, MUT_none);
+}
+
 static const struct lc_kernel kernels[] = {
     { "cast", "none", NULL, 0, 0, cast_none, NULL },
     { "rmsnorm", "none", NULL, 0, 0, rmsnorm_none, NULL },
@@ -56,6 +61,7 @@ static const struct lc_kernel kernels[] = {
     { "rope", "none", NULL, 0, 0, rope_none, NULL },
     { "context_cast", "none", NULL, 0, 0, context_cast_none, NULL },
     { "sf_layout", "none", NULL, 0, 0, sf_layout_none, NULL },
+    { "qkv", "none", NULL, 0, 0, qkv_none, NULL },
 #define M(id, op, ...) { #op, #id, NULL, 0, 0, run_##id, NULL },
 #include "table.h"
     { NULL, NULL, NULL, 0, 0, NULL, NULL },

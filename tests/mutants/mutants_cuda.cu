@@ -365,6 +365,7 @@ int run_rmsnorm(const struct lc_call *call, mutant mut)
 #include "mutants_cuda_rope.cuh"
 #include "mutants_cuda_context_cast.cuh"
 #include "mutants_cuda_sf_layout.cuh"
+#include "mutants_cuda_qkv.cuh"
 
 /* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
 #define MC(id, op, ...)                                                                                                          \
@@ -411,6 +412,13 @@ const struct lc_kernel kernels[] = {
     { "rope", "none", nullptr, 1, 0, rope_none, nullptr },
     { "context_cast", "none", nullptr, 1, 0, context_cast_none, nullptr },
     { "sf_layout", "none", nullptr, 1, 0, sf_layout_none, nullptr },
+int qkv_none(const struct lc_call *call)
+{
+    return run_qkv(call, MUT_none);
+}
+
+    { "cast", "none", nullptr, 1, 0, cast_none, nullptr },         { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
+    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "qkv", "none", nullptr, 1, 0, qkv_none, nullptr },
 #define MC(id, op, ...) { #op, #id, nullptr, 1, 0, run_##id, nullptr },
 #include "table.h"
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },

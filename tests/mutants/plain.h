@@ -22,9 +22,10 @@ struct plain_knobs {
     double s_end;         /* RMS-3: s this many times its admissible error above the exact one (-1..1 conforms) */
     double rstd_end;      /* RMS-4: rstd this many times 2^-22 above the real root (-1..1 conforms) */
     int order;            /* RMS-5: 0..PLAIN_ORDERS-1, which products are formed first. HAD-3: 0 stages from the lowest bit up,
-                             1 down, 2 two at a time, 3 a tree for each element */
+                             1 down, 2 two at a time, 3 a tree for each element. QKV: % 3 the products of n, / 3 the
+                             rotation: two products, or an FMA on either */
     int lanes;            /* RMS-3: a power of two; strided partial sums joined by a tree. 0: one lane */
-    bool fma;             /* RMS-3: a square is added unrounded */
+    bool fma;             /* RMS-3: a square is added unrounded. QKV-2: likewise the last product of n to its bias */
     bool mean_times;      /* RMS-3: the mean as sum * fl(1/d) */
     bool by_m;            /* DET-2, beyond: 1024 lanes below 4 rows, one lane above (R22) */
     bool sf_times;        /* CAST-3: amax * fl(1/448), with round_sf only */
@@ -32,7 +33,7 @@ struct plain_knobs {
     bool sf_log2f;        /* CAST-4: ceilf(log2f(sf)), with BF16-fed casts and round_sf only */
     bool sf_log2f_always; /* the same with F32 input (beyond) */
     int pad;              /* SF-3: 0 leaves padding rows alone, 1 fills them, 2 as many words again behind (beyond) */
-    double edge;          /* HAD-3: the sum this many times its admissible error above the exact one (-1..1 conforms) */
+    double edge;          /* HAD-3, APPLY-1: the sum this many times its admissible error above the exact one (-1..1 conforms) */
     bool dense;           /* HAD-3: serial sums; conforms where the kernel declares it */
     bool minus_zero;      /* FMT-6: a zero sum is -0 */
     int nan;              /* CAST-7, FMT-1: 0 usual; 1 negative NaN, odd payload; 2 what is unspecified is all ones; 3 so is
@@ -49,6 +50,7 @@ int plain_hadamard(const struct lc_call *call, const struct plain_knobs *k, enum
 int plain_rope(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_context_cast(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_sf_layout(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
+int plain_qkv(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 
 /* ---- roundings (plain_num.c) ---- */
 enum plain_rounding { PLAIN_RN, PLAIN_TRUNCATE, PLAIN_AWAY };

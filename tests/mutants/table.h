@@ -9,7 +9,8 @@
  *   EQUIVALENT(id, proof)                            a mutation that changes no judged bit; equivalent.c tries it
  *   RARE(id)                                         changes less than 0.1 % of the elements on N(0,1) data
  *
- *   source   the published bug that it models (R RMSNorm, Q quantisation, H Hadamard, T test harnesses), or "clause"
+ *   source   the published bug that it models (R RMSNorm, Q quantisation, H Hadamard, P RoPE, S split QKV,
+ *            T test harnesses), or "clause"
  *   cases    the pattern of cases that must kill it
  *   check    what must fail there:
  *            "value:TENSOR"  an element is not explained
@@ -404,6 +405,8 @@ RARE(rms_residual_out_nan_row)
 #include "table_relations.h"
 
 #include "table_sf_layout.h"
+
+#include "table_qkv.h"
 
 #undef M
 #undef MC

@@ -19,6 +19,7 @@ static const struct lc_kernel kernels[] = {
     { "rope", "accepts_all", NULL, 0, 0, run, NULL },
     { "context_cast", "accepts_all", NULL, 0, 0, run, NULL },
     { "sf_layout", "accepts_all", NULL, 0, 0, run, NULL },
+    { "qkv", "accepts_all", NULL, 0, 0, run, NULL },
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };
 /* clang-format on */
