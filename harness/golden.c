@@ -223,6 +223,8 @@ int golden_open_call(struct golden *g, struct call *c, const struct kase *k, str
         h5_say(why, sizeof why, "%s", from.why[0] ? from.why : c->msg);
     else if (c->bad >= 0)
         status = h5_say(why, sizeof why, "a refusal has no data");
+    if (!status && c->op->check_values && c->op->check_values(&c->pristine, &c->args) != LC_OK)
+        status = h5_say(why, sizeof why, "%s", c->msg);
     if (!status)
         status = same_scalars(from.group, c, why, sizeof why);
     if (!status)

@@ -12,7 +12,7 @@ enum {
     MAX_OPS = 16,
     MAX_AXES = 32,
     MAX_TENSORS = REF_MAX_TENSORS,
-    MAX_SCALARS = 16,
+    MAX_SCALARS = 24,
     MAX_VALUES = 64,
     MAX_ID = 640,
     MAX_BOUNDS = 8
@@ -93,7 +93,8 @@ struct fill {
 };
 struct bad {                                      /* a violated precondition; one row of the refusal table */
     const char *name, *argument, *clause, *value; /* what the message must name (ERR-1) */
-    void (*spoil)(struct call *c);                /* changes tensors or scalars of a good call */
+    /* Changes tensors or scalars of a good call. Of clause ERR-2: values in its image, which the fill has made. */
+    void (*spoil)(struct call *c);
 };
 
 struct op {
@@ -110,6 +111,8 @@ struct op {
     /* Slots and scalars of a settled case. */
     void (*build)(struct call *c);
     int (*check)(const struct lc_call *call, union op_args *args);           /* ref_X_check */
+    /* Preconditions on values in memory (ERR-2): status and words as check's; NULL: there are none. */
+    int (*check_values)(const struct lc_call *call, const union op_args *args);
     const struct lc_tensor *const *(*tensors_of)(const union op_args *args); /* by index; NULL: takes no part */
     int64_t (*rows)(const union op_args *args);                              /* units of judging: rows, tokens */
     int64_t (*cols)(const union op_args *args, int tensor);                  /* judged elements of one row; inputs too */
@@ -127,6 +130,8 @@ struct op {
 
 /* The slot's bytes are another output's and so no own dataset of a file (RMS-7); an output in an input's place has one (HAD-4). */
 int call_is_copy(const struct call *c, int slot);
+/* So are its elements: the same judged codes once more, not other bytes of one storage (KV-3). */
+int call_is_repeat(const struct call *c, int slot);
 
 /* The tensor as op->check read it; NULL: takes no part. */
 const struct lc_tensor *op_tensor(const struct op *op, const union op_args *args, int tensor);

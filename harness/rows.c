@@ -62,8 +62,9 @@ static void fill_row(struct call *c, int slot, int64_t row, enum foreign what)
 {
     static const double values[FOREIGN] = { NAN, INFINITY, 0x1p120, 0 };
     const int64_t cols = c->op->cols(&c->args, slot);
+    const bool index = c->slot[slot].fmt == LC_I32 || c->slot[slot].fmt == LC_I64; /* a position: 0 is one */
     for (int64_t col = 0; col < cols; col++)
-        put(c, slot, row, col, values[-what - 1]);
+        put(c, slot, row, col, index ? 0 : values[-what - 1]);
 }
 
 static int leave(void *user, const char *tensor, void *storage, size_t bytes)
@@ -168,7 +169,7 @@ void rows_compare(struct attempt *t, const uint8_t *want, const struct call *c, 
         if (from[row] < 0)
             continue; /* a foreign row: its result is its own affair */
         for (int i = 0; i < MAX_TENSORS; i++)
-            if (takes_part(&c->slot[i], DIR_OUT) && !call_is_copy(c, i))
+            if (takes_part(&c->slot[i], DIR_OUT) && !call_is_repeat(c, i))
                 bad += compare_row(t, i, want, from[row], c, got, row);
         t->d.rows++;
         t->d.bad_rows += bad > 0;
