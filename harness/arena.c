@@ -144,8 +144,7 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
         return -1; /* c->msg says why: the descriptor built a call that the contract refuses */
     for (int i = 0; given && i < MAX_TENSORS; i++) {
         const struct slot *const s = &c->slot[i];
-        if (s->on && s->listed && s->dir == DIR_IN && s->same_as < 0 &&
-            given(user, s->t.name, c->image + s->offset, s->bytes)) {
+        if (s->on && s->listed && s->dir == DIR_IN && s->same_as < 0 && given(user, s->t.name, c->image + s->offset, s->bytes)) {
             snprintf(c->msg, sizeof c->msg, "%s: not in the file, or of another size", s->t.name);
             return -1;
         }

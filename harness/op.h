@@ -13,7 +13,7 @@ enum {
     MAX_AXES = 32,
     MAX_TENSORS = REF_MAX_TENSORS,
     MAX_SCALARS = 24,
-    MAX_VALUES = 64,
+    MAX_VALUES = 128,
     MAX_ID = 640,
     MAX_BOUNDS = 8
 };

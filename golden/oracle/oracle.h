@@ -5,7 +5,8 @@
  * names is one call on the exact real, and codes are found by search. Slow and short on purpose.
  *
  *   - main.c: walks the cases; h5.c: the file format "layercheck-1"; data.c: the same in memory
- *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD
+ *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD;
+ *     kv_store.c: KV
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H
@@ -176,11 +177,17 @@ void hull_clear(struct hull *h);
 /* The magnitudes of an f32 product of non-zero factors, at most three roundings, in any order: [lo, hi], rounded outward. */
 void hull_of(struct hull *h, double r, struct freedom rstd, double w, double out_scale, double *lo, double *hi);
 
+/* ---- rmsnorm.c: RMS-3, RMS-4 ---- */
+
+struct freedom rms_mean_square(mpfr_srcptr sum, int64_t width, double eps); /* of the exact sum of squares */
+struct freedom rms_inverse_root(struct freedom s, double eps);
+
 /* ---- operators ---- */
 
 int oracle_cast(struct test_case *c, struct why *why);
 int oracle_rmsnorm(struct test_case *c, struct why *why);
 int oracle_rope_table(struct test_case *c, struct why *why);
 int oracle_hadamard(struct test_case *c, struct why *why);
+int oracle_kv_store(struct test_case *c, struct why *why);
 
 #endif

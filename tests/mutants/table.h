@@ -395,6 +395,8 @@ RARE(rms_residual_out_nan_row)
 
 #include "table_hadamard.h"
 
+#include "table_kv_store.h"
+
 #undef M
 #undef MC
 #undef NOT_A_MUTANT
