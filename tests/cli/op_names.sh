@@ -14,7 +14,7 @@ same() {
     ok "$folder/*$suffix and op_names of meson.build" diff files names
 }
 same ref .c args iv kv_check kv_pool num sf wide
-same harness/ops .c cast_bads cast_fills rmsnorm_bads rmsnorm_fills
+same harness/ops .c cast_bads cast_fills kv_store_bads kv_store_fills rmsnorm_bads rmsnorm_fills
 same fast/cpu .c plugin
 same fast/cuda .cu plugin device rope_registry
 same golden/oracle .c main num data h5 hull

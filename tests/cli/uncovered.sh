@@ -22,5 +22,7 @@ lacking 'without trunc=0' 's/^pairs rope_table()/pairs rope_table(trunc=1)/; s/,
 lacking 'without refusals of rope_table' '/^rope_table(bad=\*)/d' 'rope_table(bad=rotary-odd)'
 lacking 'without n=32768' 's/^pairs hadamard()/pairs hadamard(n={2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384})/; s/n=\*/n=128/' 'hadamard('
 lacking 'without refusals of hadamard' '/^hadamard(bad=\*)/d' 'hadamard(bad=n-96)'
+lacking 'without layout=strided' 's/^pairs kv_store()/pairs kv_store(layout={interleaved,planar})/; s/layout=\*/layout=planar/; s/layout={interleaved,strided}/layout=planar/; s/layout=strided/layout=planar/' 'kv_store('
+lacking 'without refusals of kv_store' '/^kv_store(bad=\*)/d' 'kv_store(bad=slot-repeated)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('
 finish

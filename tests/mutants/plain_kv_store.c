@@ -222,7 +222,7 @@ static void push(const struct head *h, float *v, const float *before, double sca
                 sum[i] = p + q;
                 sum[i | bit] = p - q;
             }
-    if (is_exact(before, n, magnitude) || !(magnitude < ldexp(1, 126)))
+    if (!(magnitude < ldexp(1, 126)) || is_exact(before, n, magnitude))
         return;
     for (int64_t i = 0; i < n; i++) {
         const double real = scale * sum[i], edge = real + h->k->edge * ldexp(of * fabs(scale) * magnitude, -24);

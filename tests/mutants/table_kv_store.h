@@ -103,6 +103,23 @@ M(kv_accepts_slots, kv_store, "KV-2", "clause", "kv_store(bad=*)", "refusal", "a
 M(kv_refuses_vaguely, kv_store, "ERR-1", "clause", "kv_store(bad=*)", "refusal", "refused without a word")
 M(kv_writes_then_refuses, kv_store, "ERR-1", "clause", "kv_store(bad=*)", "refusal", "a byte of the pool is written before the check")
 
+/* ---- on a CUDA device ---- */
+MC(cu_kv_bf16_stages, kv_store, "KV-1", "S03", "kv_store(fill=normal)", "value:pool", "BF16 between stages where they are f32")
+MC(cu_kv_no_barrier, kv_store, "HAD-1", "R24", "kv_store(hd=1024,fill=normal)", "value:pool",
+   "no barrier between two stages that cross warps")
+MC(cu_kv_offset_ignored, kv_store, "KV-1", "clause", "kv_store(rot=64,offset=-1,had=0,fill=normal)", "value:pool",
+   "the first rotary_dim rotate, not the last")
+MC(cu_kv_conjugate_ignored, kv_store, "APPLY-2", "P24", "kv_store(conj=1,fill=normal)", "value:pool", "the inverse turns forwards")
+MC(cu_kv_max_224, kv_store, "CAST-3", "Q12", "kv_store(norm=0,rope=-,had=0,fill=pow2-edges)", "value:scales", "224 for 448")
+MC(cu_kv_scale_unwritten, kv_store, "DET-3", "clause", "kv_store(fill=normal)", "poison",
+   "the last scale byte of a head is not written")
+MC(cu_kv_slot_wraps, kv_store, "KV-2", "K01", "kv_store(slots=skip,fill=normal)", "keep", "slot -1 is the last slot")
+MC(cu_kv_head_missing, kv_store, "KV-3", "K11", "kv_store(fill=normal)", "poison", "all heads overwrite head 0")
+MC(cu_kv_clears_gap, kv_store, "KV-4", "K04", "kv_store(layout=strided,fill=normal)", "keep",
+   "a byte of the gap behind a head's codes is cleared")
+MC(cu_kv_bf16_truncate, kv_store, "FMT-1", "R03", "kv_store(out=bf16,fill=normal)", "value:out", "BF16 rounds to zero")
+MC(cu_kv_past_is_0, kv_store, "ERR-2", "K01", "kv_store(bad={slot-32,slot-far})", "keep", "a slot past the pool is slot 0")
+
 /* As RARE of table.h. */
 /* clang-format off */
 RARE(kv_nan_swallowed) RARE(kv_nan_leaks) RARE(kv_no_floor)
