@@ -116,11 +116,33 @@ static int no_memory(struct call *c)
     return -1;
 }
 
+static void own(struct call *c)
+{
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT) {
+            own_padding(c, i);
+            own_elements(c, i, OWNED);
+        }
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_IN)
+            own_elements(c, i, INPUT);
+    for (int i = 0; i < MAX_TENSORS; i++)
+        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT && c->slot[i].same_as >= 0 && !call_is_copy(c, i))
+            own_elements(c, i, INOUT); /* in place: the gaps stay KEEP, and poisoned */
+}
+
+bool bad_in_memory(const struct bad *bad)
+{
+    return !strcmp(bad->clause, "ERR-2");
+}
+
 int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
 {
     call_plan(c, k);
-    if (c->bad >= 0) { /* the good call was laid out, so the storage stays as large as it was */
-        c->op->bads[c->bad].spoil(c);
+    const struct bad *const bad = c->bad >= 0 ? &c->op->bads[c->bad] : NULL;
+    const bool in_memory = bad && bad_in_memory(bad);
+    if (bad && !in_memory) { /* the good call was laid out, so the storage stays as large as it was */
+        bad->spoil(c);
         for (int i = 0; i < MAX_TENSORS; i++)
             if (c->slot[i].listed && c->slot[i].same_as >= 0)
                 c->slot[i].offset = c->slot[c->slot[i].same_as].offset + (size_t) c->slot[i].shift;
@@ -130,7 +152,7 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
     if (windows_whole(c) || !(c->image = arena_new(c)))
         return no_memory(c);
     call_bind(c, c->image, c->view, &c->pristine);
-    if (c->bad >= 0) {
+    if (bad && !in_memory) {
         if (!(c->own = arena_new(c))) /* all KEEP */
             return no_memory(c);
         call_poison(c, POISON_A);
@@ -142,27 +164,21 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
         return -1; /* c->msg says why: the descriptor built a call that the contract refuses */
     if (windows_rows(c) || arena_show(c, c->image) || !(c->own = arena_new(c))) /* all KEEP */
         return no_memory(c);
-    for (int i = 0; i < MAX_TENSORS; i++)
-        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT) {
-            own_padding(c, i);
-            own_elements(c, i, OWNED);
+    for (int i = 0; given && i < MAX_TENSORS; i++) {
+        const struct slot *const s = &c->slot[i];
+        if (s->on && s->listed && s->dir == DIR_IN && s->same_as < 0 && given(user, s->t.name, c->image + s->offset, s->bytes)) {
+            snprintf(c->msg, sizeof c->msg, "%s: not in the file, or of another size", s->t.name);
+            return -1;
         }
-    for (int i = 0; i < MAX_TENSORS; i++)
-        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_IN) {
-            const struct slot *const s = &c->slot[i];
-            if (given && s->same_as < 0 && given(user, s->t.name, c->image + s->offset, s->bytes)) {
-                snprintf(c->msg, sizeof c->msg, "%s: not in the file, or of another size", s->t.name);
-                return -1;
-            }
-            own_elements(c, i, INPUT);
-        }
-    for (int i = 0; i < MAX_TENSORS; i++)
-        if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT && c->slot[i].same_as >= 0 && !call_is_copy(c, i))
-            own_elements(c, i, INOUT); /* in place: the gaps stay KEEP, and poisoned */
-    if (!given && c->op->fills[kase_int(k, "fill")].make)
+    }
+    if (!given && c->op->fills[kase_int(k, "fill")].make) {
         c->op->fills[kase_int(k, "fill")].make(c);
-    if (!given && c->op->check_values && !c->op->lost && c->op->check_values(&c->pristine, &c->args) != LC_OK)
-        return -1;
+        if (c->op->check_values && !c->op->lost && c->op->check_values(&c->pristine, &c->args) != LC_OK)
+            return -1;
+    }
+    if (in_memory)
+        bad->spoil(c);
+    own(c); /* behind the inputs: slots say which bytes of a pool are whose (KV-2) */
     free_lost(c);
     call_poison(c, POISON_A);
     return 0;

@@ -33,7 +33,9 @@ static const struct lc_plugin *ref_plugin(void)
     for (int i = 0, n = 0; all_ops[i]; i++) {
         const int axis = axis_of(all_ops[i], "dialect");
         for (int d = 0; d < (axis < 0 ? 1 : axis_count(all_ops[i], axis)) && n < MOST; d++, n++) {
-            kernels[n] = (struct lc_kernel) { .op = all_ops[i]->name, .variant = "nominal" };
+            kernels[n] = (struct lc_kernel) { .op = all_ops[i]->name,
+                                              .variant = "nominal",
+                                              .claims = all_ops[i]->check_values ? LC_CHECKS_VALUES : 0 };
             if (d > 0) {
                 axis_print(all_ops[i], axis, axis_listed(all_ops[i], axis, d), dialect[n], sizeof dialect[n]);
                 kernels[n].dialect = dialect[n];

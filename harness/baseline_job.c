@@ -104,7 +104,7 @@ json_t *baseline_job(struct backend *b, const struct lc_kernel *k, const struct 
         seat_close(&s);
     }
     for (int i = 0; i < MAX_TENSORS && !status; i++)
-        if (c->slot[i].listed && c->slot[i].on && c->slot[i].dir == DIR_OUT && (!call_is_copy(c, i) || c->slot[i].implied))
+        if (c->slot[i].listed && c->slot[i].on && c->slot[i].dir == DIR_OUT && !call_is_repeat(c, i))
             json_object_set_new(tensors, c->slot[i].t.name, tensor_json(c, after, i, codes));
     arena_free(after);
     *lost = status == -2;

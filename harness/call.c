@@ -49,6 +49,11 @@ int call_is_copy(const struct call *c, int slot)
     return s->dir == DIR_OUT && s->same_as >= 0 && c->slot[s->same_as].dir == DIR_OUT;
 }
 
+int call_is_repeat(const struct call *c, int slot)
+{
+    return call_is_copy(c, slot) && !c->slot[slot].implied && c->slot[slot].fmt == c->slot[c->slot[slot].same_as].fmt;
+}
+
 void call_scalar(struct call *c, const char *name, int64_t i, double f)
 {
     assert(c->n_scalars < MAX_SCALARS);

@@ -133,7 +133,8 @@ static bool is_real(const struct lc_scalar *s)
 {
     static const char *const names[] = { "eps",         "out_scale", "scale",          "base",
                                          "factor",      "beta_fast", "beta_slow",      "extrapolation_factor",
-                                         "attn_factor", "mscale",    "mscale_all_dim", "high_freq_cycle_threshold" };
+                                         "attn_factor", "mscale",    "mscale_all_dim", "high_freq_cycle_threshold",
+                                         "had_scale" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (!strcmp(s->name, names[i]))
             return true;

@@ -12,8 +12,8 @@ enum {
     MAX_OPS = 16,
     MAX_AXES = 32,
     MAX_TENSORS = REF_MAX_TENSORS,
-    MAX_SCALARS = 16,
-    MAX_VALUES = 64,
+    MAX_SCALARS = 24,
+    MAX_VALUES = 128,
     MAX_ID = 640,
     MAX_BOUNDS = 8
 };
@@ -101,7 +101,8 @@ struct fill {
 };
 struct bad {                                      /* a violated precondition; one row of the refusal table */
     const char *name, *argument, *clause, *value; /* what the message must name (ERR-1) */
-    void (*spoil)(struct call *c);                /* changes tensors or scalars of a good call */
+    /* Changes tensors or scalars of a good call. Of clause ERR-2: values in its image, which the fill has made. */
+    void (*spoil)(struct call *c);
 };
 
 struct perturbation;
@@ -148,6 +149,8 @@ struct op {
 
 /* The slot's bytes are another output's and so no own dataset of a file (RMS-7); an output in an input's place has one (HAD-4). */
 int call_is_copy(const struct call *c, int slot);
+/* So are its elements: the same judged codes once more, not other bytes of one storage (KV-3). */
+int call_is_repeat(const struct call *c, int slot);
 
 /* The tensor as op->check read it; NULL: takes no part. */
 const struct lc_tensor *op_tensor(const struct op *op, const union op_args *args, int tensor);

@@ -288,7 +288,7 @@ static int neighbours(struct attempt *t)
         t->none = "the operator has no inputs by row: a row is its place";
         return 0;
     }
-    if (t->base->op->check_values && !t->base->op->lost) {
+    if (t->base->op->bad_values) {
         t->none = "one value of another row may refuse the whole call (ERR-2, SF-5)";
         return 0;
     }

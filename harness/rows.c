@@ -169,8 +169,7 @@ void rows_compare(struct attempt *t, const uint8_t *want, const struct call *c, 
         if (from[row] < 0)
             continue; /* a foreign row: its result is its own affair */
         for (int i = 0; i < MAX_TENSORS; i++)
-            if (takes_part(&c->slot[i], DIR_OUT) &&
-                (!call_is_copy(c, i) || c->slot[i].implied)) /* implied: other elements of it */
+            if (takes_part(&c->slot[i], DIR_OUT) && !call_is_repeat(c, i))
                 bad += compare_row(t, i, want, from[row], c, got, row);
         t->d.rows++;
         t->d.bad_rows += bad > 0;

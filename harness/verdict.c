@@ -213,6 +213,7 @@ static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c,
 {
     static const uint8_t poisons[] = { POISON_A, POISON_B }; /* a write of 0xff shows under the other */
     const struct bad *const bad = &c->op->bads[c->bad];
+    const bool in_memory = bad_in_memory(bad);
     for (int i = 0; i < 2; i++) {
         char msg[512] = "";
         call_poison(c, poisons[i]);
@@ -222,6 +223,10 @@ static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c,
             r->outcome = status == -2 ? CRASH : BROKEN;
             snprintf(r->msg, sizeof r->msg, "%s", msg);
             return;
+        }
+        if (status == LC_OK && in_memory && !(k->claims & LC_CHECKS_VALUES)) { /* ERR-2: no check, and no harm */
+            check_kept(c, after, r, CHECK_KEEP, "ERR-2");
+            continue;
         }
         if (status == LC_UNSUPPORTED)
             r->outcome = UNSUPPORTED;

@@ -163,7 +163,21 @@ struct qkv_args {
  * products 2u, the sum with the bias 1u, and the nominal s and rstd, which are rounded to f32, 2u. Over u|bias| it is 1, the
  * sum's own rounding. Proved by tests/bounds/qkv.g. ref_rms_y has the same 18, with a third product for the sum. */
 #define REF_QKV_K 18.0
-
+enum { KV_X, KV_WEIGHT, KV_TABLE, KV_POSITIONS, KV_SLOTS, KV_POOL, KV_SCALES, KV_OUT, KV_SF, KV_TENSORS };
+struct kv_bytes { /* of (slot, head): base + slot / page_size * page + slot % page_size * row + head * this one's stride */
+    int64_t base, page, row, head;
+struct kv_store_args {
+    int64_t n, heads, d; /* x is (n, heads, d); d = head_dim */
+    const struct lc_tensor *t[KV_TENSORS]; /* NULL where switched off; KV_SCALES: the pool once more */
+    bool norm, rope, hadamard, cast, store;
+    bool per_head;    /* KV-5: scales of n batches of `heads` rows */
+    bool bf16_stages; /* KV-1: stage=bf16 */
+    double eps;       /* an f32 value */
+    int64_t rotary_dim, offset;
+    double scale; /* of the transform; an f32 value */
+    int64_t pages, page_size;
+    struct kv_bytes codes, scales; /* KV-3, in bytes from the pool's start */
+    struct sf_args sf;             /* of the cast; KV-5's layout of scales */
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;
@@ -173,6 +187,7 @@ union op_args {
     struct context_cast_args context_cast; /* rope is its first part */
     struct sf_layout_args sf_layout;
     struct qkv_args qkv;
+    struct kv_store_args kv_store;
 };
 
 /* RMS-3, RMS-4 of one row, RMS-5 of one element (ref/rmsnorm.c); shared by the fused operators. */
@@ -235,9 +250,20 @@ int ref_context_cast_check(const struct lc_call *call, union op_args *out);
 size_t ref_context_cast_work(const union op_args *args);
 void ref_context_cast_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 
-int ref_qkv_check(const struct lc_call *call, union op_args *out); /* reads positions that lie in host memory (ERR-2) */
+int ref_qkv_check(const struct lc_call *call, union op_args *out);
+int ref_qkv_check_values(const struct lc_call *call, const union op_args *args); /* ERR-2: reads positions */
 size_t ref_qkv_work(const union op_args *args);
 void ref_qkv_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+
+int ref_kv_store_check(const struct lc_call *call, union op_args *out);
+/* ERR-2: positions and slots in memory, which the check above does not touch. LC_OK, LC_BAD_ARG, or LC_FAILED: out of memory. */
+int ref_kv_store_check_values(const struct lc_call *call, const union op_args *args);
+int ref_kv_check_pool(const struct lc_call *call, const struct kv_store_args *a); /* KV-2, KV-3 (ref/kv_pool.c) */
+size_t ref_kv_store_work(const union op_args *args);
+/* One token. */
+void ref_kv_store_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+/* The byte of column col (head * width + i) of a token in KV_POOL, KV_SCALES, KV_OUT or KV_SF; < 0: the token owns none. */
+int64_t ref_kv_place(const struct kv_store_args *a, int tensor, int64_t token, int64_t col);
 
 /* CAST-1..9 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators. sf and
  * sf_free hold sf_cols(s) entries. got_sf: the row's scales as a kernel returned them, or NULL. */

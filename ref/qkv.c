@@ -251,10 +251,10 @@ static int check_positions(const struct lc_call *call, const struct lc_tensor *t
     return status ? status : arg_contiguous(call, t, "APPLY-4");
 }
 
-/* ERR-2: positions in device memory are not looked at. */
-static int check_values(const struct lc_call *call, const struct qkv_args *a)
+int ref_qkv_check_values(const struct lc_call *call, const union op_args *args)
 {
-    for (int64_t row = 0; call->device < 0 && row < a->tokens; row++) {
+    const struct qkv_args *const a = &args->qkv;
+    for (int64_t row = 0; row < a->tokens; row++) {
         const int64_t at = position(a->t[QKV_POSITIONS], row);
         if (at < 0 || at >= a->table_rows)
             return arg_refuse(call, "positions", "ERR-2", "[%lld] = %lld: must be 0 or more and below the table's %lld rows",
@@ -313,8 +313,6 @@ int ref_qkv_check(const struct lc_call *call, union op_args *out)
         status = read_count(call, "head_dim", 2, &a.head_dim);
     if (!status)
         status = check_tensors(call, &a);
-    if (!status)
-        status = check_values(call, &a);
     if (!status)
         out->qkv = a;
     return status;

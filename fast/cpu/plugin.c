@@ -12,6 +12,7 @@ const struct lc_plugin *lc_plugin_v1(void)
     static const struct lc_kernel *const tables[] = { fast_cast_kernels, fast_rmsnorm_kernels, fast_rope_table_kernels,
                                                       fast_hadamard_kernels, fast_sf_layout_kernels };
                                                       fast_hadamard_kernels, fast_qkv_kernels };
+                                                      fast_hadamard_kernels, fast_kv_store_kernels };
     static struct lc_kernel all[MAX_KERNELS + 1]; /* the last one stays the end */
     static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "cpu", all };
     int n = 0;

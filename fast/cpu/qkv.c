@@ -136,7 +136,9 @@ static void qkv_token(const struct qkv_args *a, int64_t row)
 static int qkv_in(const struct lc_call *call, enum qkv_dialect dialect)
 {
     union op_args args;
-    const int status = ref_qkv_check(call, &args); /* positions too (ERR-2) */
+    int status = ref_qkv_check(call, &args);
+    if (!status)
+        status = ref_qkv_check_values(call, &args); /* ERR-2 */
     if (status)
         return status;
     args.qkv.dialect = dialect;
@@ -168,9 +170,9 @@ static int qkv_unfused_bias(const struct lc_call *call)
 }
 
 const struct lc_kernel fast_qkv_kernels[] = {
-    { .op = "qkv", .variant = "chunks", .run = qkv_chunks },
-    { .op = "qkv", .variant = "chunks-bf16rot", .dialect = "bf16rot", .run = qkv_bf16rot },
-    { .op = "qkv", .variant = "chunks-simt", .dialect = "simt", .run = qkv_simt },
-    { .op = "qkv", .variant = "chunks-unfused-bias", .dialect = "unfused-bias", .run = qkv_unfused_bias },
+    { .op = "qkv", .variant = "chunks", .claims = LC_CHECKS_VALUES, .run = qkv_chunks },
+    { .op = "qkv", .variant = "chunks-bf16rot", .dialect = "bf16rot", .claims = LC_CHECKS_VALUES, .run = qkv_bf16rot },
+    { .op = "qkv", .variant = "chunks-simt", .dialect = "simt", .claims = LC_CHECKS_VALUES, .run = qkv_simt },
+    { .op = "qkv", .variant = "chunks-unfused-bias", .dialect = "unfused-bias", .claims = LC_CHECKS_VALUES, .run = qkv_unfused_bias },
     { .op = NULL },
 };

@@ -6,6 +6,7 @@ extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_
     fast_rope_kernels[], fast_context_cast_kernels[];
     fast_sf_layout_kernels[];
     fast_qkv_kernels[];
+    fast_kv_store_kernels[];
 
 namespace
 {
@@ -23,6 +24,7 @@ struct table {
         const struct lc_kernel *const lists[] = { fast_cast_kernels, fast_rmsnorm_kernels, fast_rope_table_kernels,
                                                   fast_hadamard_kernels, fast_sf_layout_kernels };
                                                   fast_hadamard_kernels, fast_qkv_kernels };
+                                                  fast_hadamard_kernels, fast_kv_store_kernels };
         int n = 0;
         for (const struct lc_kernel *list : lists)
             for (; list->op != nullptr && n < TABLE_SIZE - 1; list++)

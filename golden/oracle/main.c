@@ -56,8 +56,9 @@ static int fill_case(struct test_case *const c, struct why *const why)
                    { "rope", oracle_rope },
                    { "context_cast", oracle_context_cast },
                    { "sf_layout", oracle_sf_layout },
+                   { "qkv", oracle_qkv },
 
-                   { "qkv", oracle_qkv } };
+                   { "kv_store", oracle_kv_store } };
     const char *const op = find_text(&c->about, "op", why);
     const char *const id = find_text(&c->about, "case", why);
     size_t which = 0;

@@ -8,6 +8,7 @@
  *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD;
  *     rope.c: APPLY; context_cast.c: KV-7; sf_layout.c: SF
  *     qkv.c: QKV
+ *     kv_store.c: KV
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H
@@ -200,6 +201,10 @@ struct rotated {
 int rotation_open(struct rotation *p, struct test_case *c, const char *name, struct why *why);
 struct rotated rotation_element(const struct rotation *p, const struct tensor *in, int64_t token, int64_t head, int64_t i);
 void rotation_put_y(const struct rotation *p, int64_t token, int64_t column, const struct rotated *r);
+/* ---- rmsnorm.c: RMS-3, RMS-4 ---- */
+
+struct freedom rms_mean_square(mpfr_srcptr sum, int64_t width, double eps); /* of the exact sum of squares */
+struct freedom rms_inverse_root(struct freedom s, double eps);
 
 /* ---- operators ---- */
 
@@ -211,5 +216,6 @@ int oracle_rope(struct test_case *c, struct why *why);
 int oracle_context_cast(struct test_case *c, struct why *why);
 int oracle_sf_layout(struct test_case *c, struct why *why);
 int oracle_qkv(struct test_case *c, struct why *why);
+int oracle_kv_store(struct test_case *c, struct why *why);
 
 #endif

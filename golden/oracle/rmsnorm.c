@@ -41,7 +41,7 @@ static double mean_end(const mpfr_srcptr sum, const mpfr_srcptr slack, const mpf
 
 /* RMS-3: |s - exact| <= 2^-20 * (exact + eps) + d * 2^-149, s one f32 number; a mean of squares is not
  * negative. */
-static struct freedom mean_square(const mpfr_srcptr sum, const int64_t width, const double eps)
+struct freedom rms_mean_square(const mpfr_srcptr sum, const int64_t width, const double eps)
 {
     MPFR_DECL_INIT(d, REAL_BITS);
     MPFR_DECL_INIT(exact, REAL_BITS);
@@ -80,7 +80,7 @@ static double rstd_end(const double a, const int upper)
 
 /* RMS-4: rstd = fl(1/sqrt(fl(s + eps))), relative error <= 2^-22; fl(s + eps) is one f32 rounding for
  * everybody. */
-static struct freedom inverse_root(const struct freedom s, const double eps)
+struct freedom rms_inverse_root(const struct freedom s, const double eps)
 {
     const struct freedom rstd = {
         .nominal = num_rsqrt(TYPE_F32, num_add(TYPE_F32, s.nominal, eps)),
@@ -188,7 +188,7 @@ static void normalise_row(struct rmsnorm *const p, const int64_t b, const int64_
         return; /* RMS-12: not judged; all stays 0 */
 
     const struct freedom none = { NAN, NAN, NAN };
-    const struct freedom rstd = is_nan ? none : inverse_root(mean_square(sum, p->e.d, p->eps), p->eps);
+    const struct freedom rstd = is_nan ? none : rms_inverse_root(rms_mean_square(sum, p->e.d, p->eps), p->eps);
 
     for (int64_t j = 0; j < p->e.d; j++) {
         double v, lo, hi;

@@ -211,6 +211,7 @@ const struct op op_qkv = {
     .settle = settle,
     .build = build,
     .check = ref_qkv_check,
+    .check_values = ref_qkv_check_values,
     .tensors_of = tensors_of,
     .rows = rows,
     .cols = cols,

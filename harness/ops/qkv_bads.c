@@ -43,7 +43,7 @@ static void positions_dtype(struct call *c) { t(c, QKV_POSITIONS)->dtype = LC_F3
 static void positions_shape(struct call *c) { t(c, QKV_POSITIONS)->shape[0] = 2; }
 static void positions_rank(struct call *c) { t(c, QKV_POSITIONS)->rank = 2, t(c, QKV_POSITIONS)->shape[1] = 1, t(c, QKV_POSITIONS)->stride[1] = 1; }
 static void positions_stride(struct call *c) { t(c, QKV_POSITIONS)->stride[0] = 2; }
-static void positions_value(struct call *c) { (void) c; } /* memory holds a poison: -1, and 2071690107 */
+static void positions_value(struct call *c) { put(c, QKV_POSITIONS, 0, 0, -1); }
 static void q_absent(struct call *c) { c->slot[QKV_Q].listed = 0; }
 static void q_shape(struct call *c) { t(c, QKV_Q)->shape[1] = 128; }
 static void q_rows(struct call *c) { t(c, QKV_Q)->shape[0] = 2; }

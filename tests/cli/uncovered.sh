@@ -28,5 +28,7 @@ lacking 'without refusals of context_cast' '/^context_cast(bad=\*)/d' 'context_c
 lacking 'without refusals of sf_layout' '/^sf_layout(bad=\*)/d' 'sf_layout(bad=groups-6)'
 lacking 'without fill=cancel' 's/^pairs qkv()/pairs qkv(fill={normal,logu,outlier,tiny,huge,positive,zero-rows,exact,ties,rounds,sentinel,mixed,specials,weights})/; s/fill={cancel,weights,specials}/fill=normal/' 'fill=cancel)'
 lacking 'without refusals of qkv' '/^qkv(bad=\*)/d' 'qkv(bad=positions-value)'
+lacking 'without layout=strided' 's/^pairs kv_store()/pairs kv_store(layout={interleaved,planar})/; s/layout=\*/layout=planar/; s/layout={interleaved,strided}/layout=planar/; s/layout=strided/layout=planar/' 'kv_store('
+lacking 'without refusals of kv_store' '/^kv_store(bad=\*)/d' 'kv_store(bad=slot-repeated)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('
 finish

@@ -228,6 +228,29 @@ B(high_thrice, qkv, "qkv(M=64,Hq=8,Hkv=4,D=128,rot=2,bias=bf16,fill=normal)", "v
 B(high_thrice_rotated, qkv, "qkv(M=64,Hq=8,Hkv=4,D=128,fill=normal)", "value:q", "the same through the rotation", .s_end = -3,
   .rstd_end = 3)
 
+V(plain, kv_store, "nominal", .order = 0)
+V(fma, kv_store, "RMS-3, APPLY-1: unrounded products", .fma = true, .kv_fma = 1)
+V(fma_other, kv_store, "APPLY-1: the other product unrounded", .kv_fma = 2)
+V(order_1, kv_store, "RMS-5: (r w) rstd; HAD-3: stages from the highest bit down", .order = 1)
+V(order_2, kv_store, "RMS-5: (rstd w) r", .order = 2)
+V(low, kv_store, "RMS-3, RMS-4: both make y small", RMS_LOW)
+V(high, kv_store, "RMS-3, RMS-4: both make y large", RMS_HIGH)
+V(turn_low, kv_store, "APPLY-1: at its lower end", .kv_turn = -0.9999)
+V(turn_high, kv_store, "APPLY-1: at its upper end", .kv_turn = 0.9999)
+V(edge_low, kv_store, "HAD-3: the sum at its lower end", .edge = -0.999)
+V(edge_high, kv_store, "HAD-3: the sum at its upper end", .edge = 0.999)
+V(all_low, kv_store, "every freedom at its lower end", RMS_LOW, .kv_turn = -0.9999, .edge = -0.999)
+V(all_high, kv_store, "every freedom at its upper end", RMS_HIGH, .kv_turn = 0.9999, .edge = 0.999)
+V(nan_negative, kv_store, "FMT-2: the other NaN code", .nan = 1)
+V(nan_group_free, kv_store, "CAST-7: scales of groups with a NaN or an Inf are all ones", .nan = 2)
+V(pad_filled, kv_store, "SF-3: padding rows written", .pad = 1)
+
+B(low_twice, kv_store, "kv_store(M=130,heads=8,rope=-,had=0,out=bf16,fill=normal)", "value:out",
+  "RMS-3, RMS-4 at twice: 24u, 1 element in 10^4", .s_end = 2, .rstd_end = -2)
+B(turn_twice, kv_store, "kv_store(M=130,heads=8,norm=0,had=0,out=bf16,fill=normal)", "value:out", "APPLY-1: twice its end",
+  .kv_turn = 2)
+B(edge_twice, kv_store, "kv_store(M=130,heads=8,norm=0,rot=32,out=bf16,fill=normal)", "value:out", "HAD-3: twice its end", .edge = 2)
+
 #undef RMS_LOW
 #undef RMS_HIGH
 #undef V

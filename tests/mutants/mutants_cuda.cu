@@ -367,6 +367,8 @@ int run_rmsnorm(const struct lc_call *call, mutant mut)
 #include "mutants_cuda_sf_layout.cuh"
 #include "mutants_cuda_qkv.cuh"
 
+#include "mutants_cuda_kv_store.cuh"
+
 /* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
 #define MC(id, op, ...)                                                                                                          \
     int run_##id(const struct lc_call *call)                                                                                     \
@@ -419,6 +421,12 @@ int qkv_none(const struct lc_call *call)
 
     { "cast", "none", nullptr, 1, 0, cast_none, nullptr },         { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
     { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "qkv", "none", nullptr, 1, 0, qkv_none, nullptr },
+int kv_store_none(const struct lc_call *call)
+{
+    return run_kv_store(call, MUT_none);
+}
+
+    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "kv_store", "none", nullptr, 1, 0, kv_store_none, nullptr },
 #define MC(id, op, ...) { #op, #id, nullptr, 1, 0, run_##id, nullptr },
 #include "table.h"
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },

@@ -40,6 +40,8 @@ struct plain_knobs {
                              the group after it (beyond). HAD-6: 1 likewise; 2 Infs */
     int p_ulp;            /* ROT-1: p_i so many ulps above the correctly rounded one (-1..1 conforms) */
     int cos_ulp, sin_ulp; /* ROT-3: likewise, before the product (-2..2 conforms) */
+    int kv_fma;           /* APPLY-1: 0 both products rounded; 1, 2: the first, the second is not */
+    double kv_turn;       /* APPLY-1: this many times its admissible error above the real value (-1..1 conforms) */
 };
 enum { PLAIN_ORDERS = 15 };
 
@@ -51,6 +53,7 @@ int plain_rope(const struct lc_call *call, const struct plain_knobs *k, enum mut
 int plain_context_cast(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_sf_layout(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_qkv(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
+int plain_kv_store(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 
 /* ---- roundings (plain_num.c) ---- */
 enum plain_rounding { PLAIN_RN, PLAIN_TRUNCATE, PLAIN_AWAY };

@@ -434,7 +434,9 @@ static int refuse(const struct lc_call *call, int status, enum mutant mut)
 int plain_qkv(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut)
 {
     union op_args args;
-    const int status = ref_qkv_check(call, &args);
+    int status = ref_qkv_check(call, &args);
+    if (!status)
+        status = ref_qkv_check_values(call, &args);
     if (status != LC_OK)
         return refuse(call, status, mut);
     const struct qkv_args *const a = &args.qkv;

@@ -408,6 +408,8 @@ RARE(rms_residual_out_nan_row)
 
 #include "table_qkv.h"
 
+#include "table_kv_store.h"
+
 #undef M
 #undef MC
 #undef AGAIN

@@ -19,7 +19,8 @@ static const struct lc_kernel kernels[] = {
     { "rope", "accepts_all", NULL, 0, 0, run, NULL },
     { "context_cast", "accepts_all", NULL, 0, 0, run, NULL },
     { "sf_layout", "accepts_all", NULL, 0, 0, run, NULL },
-    { "qkv", "accepts_all", NULL, 0, 0, run, NULL },
+    { "qkv", "accepts_all", NULL, 0, LC_CHECKS_VALUES, run, NULL },
+    { "kv_store", "accepts_all", NULL, 0, LC_CHECKS_VALUES, run, NULL },
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };
 /* clang-format on */

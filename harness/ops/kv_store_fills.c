@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The data of cases of kv_store. */
+#include <math.h>
+
+#include "../../ref/args.h"
+#include "kv_store.h"
+
+typedef double (*draw_fn)(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t index);
+
+static const struct kv_store_args *of(const struct call *c)
+{
+    return &c->args.kv_store;
+}
+
+/* ---- what all fills share: where tokens stand, and where they go ---- */
+
+static void fill_slots(struct call *c)
+{
+    const struct kv_store_args *const a = of(c);
+    const int64_t slots = a->pages * a->page_size, step = slots % 7919 ? 7919 : 7907; /* prime: no slot comes twice */
+    for (int64_t t = 0; t < a->n; t++) {
+        int64_t slot = t;
+        if (kase_is(&c->id, "slots", "perm"))
+            slot = t % 5 == 3 ? -1 - t : (t * step + 3) % slots;
+        if (kase_is(&c->id, "slots", "skip"))
+            slot = t % 2 ? (t % 4 == 1 ? -1 : INT32_MIN) : t;
+        if (kase_is(&c->id, "slots", "last"))
+            slot = slots - 1 - t;
+        put(c, KV_SLOTS, 0, t, (double) slot);
+    }
+}
+
+/* cos and sin of rational points of the circle, of any quadrant; no libm. Row 0 turns by nothing; quarter: all by quarters. */
+static void fill_table(struct call *c, int quarter)
+{
+    const struct kv_store_args *const a = of(c);
+    const int64_t pairs = a->rotary_dim / 2, rows = a->t[KV_TABLE]->shape[0];
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t i = 0; i < pairs; i++) {
+            const uint32_t bits = draw_bits(c, KV_TABLE, row * pairs + i);
+            const double t = quarter || row == 0 ? 0 : ldexp(bits >> 2, -30), cos = (1 - t * t) / (1 + t * t),
+                         sin = 2 * t / (1 + t * t);
+            const uint32_t turn = row == 0 ? 0 : bits % 4;
+            put(c, KV_TABLE, 0, row * 2 * pairs + i, turn == 0 ? cos : turn == 1 ? -sin : turn == 2 ? -cos : sin);
+            put(c, KV_TABLE, 0, row * 2 * pairs + pairs + i, turn == 0 ? sin : turn == 1 ? cos : turn == 2 ? -sin : -cos);
+        }
+    for (int64_t t = 0; t < a->n; t++) {
+        const int64_t at = draw_bits(c, KV_POSITIONS, t) % (uint32_t) rows;
+        put(c, KV_POSITIONS, t, 0, (double) (t == 0 ? rows - 1 : t == 1 ? 0 : at));
+    }
+}
+
+/* Weights around 1, or of any sign with exponents lo..hi-1. */
+static void fill_weight(struct call *c, int lo, int hi)
+{
+    for (int64_t i = 0; i < of(c)->d; i++)
+        put(c, KV_WEIGHT, 0, i, lo == hi ? 1 + draw_normal(c, KV_WEIGHT, i) / 4 : draw_log(c, KV_WEIGHT, i, lo, hi));
+}
+
+static void fill(struct call *c, draw_fn draw, int lo, int hi, int quarter)
+{
+    const struct kv_store_args *const a = of(c);
+    if (a->t[KV_SLOTS])
+        fill_slots(c);
+    if (a->t[KV_TABLE])
+        fill_table(c, quarter);
+    if (a->t[KV_WEIGHT])
+        fill_weight(c, lo, hi);
+    for (int64_t row = 0; row < a->n; row++)
+        for (int64_t col = 0; col < a->heads * a->d; col++)
+            put(c, KV_X, row, col, draw(c, row, col / a->d, col % a->d, row * a->heads * a->d + col));
+}
+
+/* ---- x ---- */
+
+static double normal(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    (void) row, (void) head, (void) col;
+    return draw_normal(c, KV_X, i);
+}
+
+static double logu(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    (void) row, (void) head, (void) col;
+    return draw_log(c, KV_X, i, -8, 8);
+}
+
+static double outlier(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    (void) row, (void) head;
+    return draw_normal(c, KV_X, i) * (col % 64 == 5 ? 1024 : 1);
+}
+
+static double tiny(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    (void) col; /* mean squares around eps, amax around 1e-4, and underflow of products */
+    return draw_normal(c, KV_X, i) * ldexp(1, row % 7 == 6 ? -125 : -8 - (int) ((row + head) % 8));
+}
+
+static double huge(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    (void) head, (void) col;
+    return draw_normal(c, KV_X, i) * ldexp(1, row % 7 == 6 ? 70 : 46 + (int) (row % 5));
+}
+
+static double positive(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    (void) row, (void) head, (void) col;
+    return fabs(draw_normal(c, KV_X, i)) + 0.5;
+}
+
+static double zero_rows(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    (void) col;
+    if ((row + head) % 3 == 0)
+        return draw_bits(c, KV_X, i) & 1 ? -0.0 : 0;
+    return draw_normal(c, KV_X, i);
+}
+
+static double exact(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    (void) head, (void) col;
+    return ldexp((double) (draw_bits(c, KV_X, i) % 255) - 127, (int) (row % 9) - 4);
+}
+
+static double mixed(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    return draw_normal(c, KV_X, i) * ldexp(1, (int) ((row * 7 + head * 5 + col / 32 * 3) % 17) - 8);
+}
+
+/* Five kinds of tokens: normal; a NaN in one head; Infs in one head; zeros and subnormals; normal. */
+static double specials(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    const uint32_t bits = draw_bits(c, KV_X, i);
+    const int64_t chosen = (int64_t) (draw_bits(c, KV_X, row << 24) % (uint32_t) of(c)->d), at = row / 5 % of(c)->heads;
+    if (row % 5 == 1 && head == at && col == chosen)
+        return NAN;
+    if (row % 5 == 2 && head == at && col % 50 == 7)
+        return bits & 1 ? INFINITY : -INFINITY;
+    if (row % 5 == 3)
+        return bits & 1 ? -0.0 : ldexp(bits & 2 ? -1.0 : 1.0, -133 + (int) (bits >> 8) % 8);
+    return draw_normal(c, KV_X, i);
+}
+
+/* x / 2^k in [256, 448] has code steps of 32, a step lower of half that: at (2m + 1) / 16 of a binade, or a BF16 ulp beside. */
+static double ties(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    const uint32_t bits = draw_bits(c, KV_X, i);
+    const int k = (int) ((row * 3 + head + col / 32 * 5) % 15) - 7;
+    const double sign = bits & 1 ? -1 : 1;
+    if (col % 32 == (row + head) % 32)
+        return ldexp(sign * 448, k); /* so that the scale is 2^k */
+    const double midpoint = 17 + 2 * (double) (bits >> 1 & 7), beside = ((int) (bits >> 4) % 3 - 1) / 8.0;
+    return ldexp(sign * (midpoint + beside), k - (int) (bits >> 8 & 7));
+}
+
+static double pow2_edges(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    const uint32_t bits = draw_bits(c, KV_X, i);
+    const int64_t group = (row * 8 + head) * 64 + col / 32;
+    const int k = (int) (group * 5 % 24) - 12;
+    const double edge = 448 + 2 * ((int) (group % 5) - 2);
+    return ldexp((bits & 1 ? -1 : 1) * (col % 32 == group * 7 % 32 ? edge : (double) (bits >> 1) / 0x80000000u * 440), k);
+}
+
+/* |x| = 1/2, s + eps = 1, rstd = 1: y = w/2. */
+static double half(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    (void) row, (void) head, (void) col;
+    return draw_bits(c, KV_X, i) & 1 ? -0.5 : 0.5;
+}
+
+/* clang-format off */
+#define FILL(name, lo, hi, quarter) void kv_fill_##name(struct call *c) { fill(c, name, lo, hi, quarter); }
+FILL(normal, 0, 0, 0) FILL(logu, -2, 3, 0) FILL(outlier, 0, 0, 0) FILL(tiny, 0, 0, 0) FILL(huge, 0, 0, 0)
+FILL(positive, 0, 0, 0) FILL(zero_rows, -1, 2, 0) FILL(exact, 0, 0, 1) FILL(mixed, -4, 4, 0) FILL(specials, 0, 0, 0)
+FILL(ties, 0, 0, 0) FILL(pow2_edges, 0, 0, 0)
+    /* clang-format on */
+
+    /* The largest of a group of w/2 within a few f32 ulps of 448 * 2^k, the others as near to midpoints of their codes. Where y is
+ * rounded to BF16, both at BF16 midpoints: 449 rounds to 448 or to 450, whose scale is twice that. */
+    void kv_fill_brink(struct call *c)
+{
+    const bool bf16 = of(c)->bf16_stages;
+    fill(c, half, 0, 0, 0);
+    for (int64_t i = 0; i < of(c)->d; i++) {
+        const uint32_t bits = draw_bits(c, KV_WEIGHT, i);
+        const int k = (int) (i / 32 * 5 % 16) - 8;
+        double y = bf16 ? 257 + 2 * (double) (bits % 32) : 272 + 32 * (double) (bits % 5);
+        if (i % 32 == i / 32 * 7 % 32)
+            y = bf16 ? 449 : 448;
+        put(c, KV_WEIGHT, 0, i, ldexp(2 * y * (1 + ((int) (bits >> 8) % 9 - 4) * ldexp(1, -23)), k));
+    }
+}
