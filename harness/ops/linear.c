@@ -317,6 +317,7 @@ const struct op op_linear = {
         { "ones", "all ones: K", linear_fill_ones, 0 },
         { "one-hot", "one element of a row: a column of the weight", linear_fill_one_hot, 0 },
         { "cancel", "terms that cancel, but for a small rest or none", linear_fill_cancel, MAY_BE_ZERO },
+        { "subnormal", "the lowest codes of E4M3 beside the largest, which the weight drops", linear_fill_subnormal, MAY_BE_ZERO },
         { "ties", "sums at BF16 midpoints and beside them", linear_fill_ties, 0 },
         { "mixed", "sizes that differ between neighbours in rows and groups", linear_fill_mixed, 0 },
         { "scales", "scales whose exponents sum to -100, 100 and beyond: not judged there", linear_fill_scales, MAY_BE_ZERO },

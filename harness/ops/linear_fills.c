@@ -318,6 +318,21 @@ static double one_hot_x(const struct call *c, int64_t row, int64_t k, int64_t i)
     return k == picked(c, row) ? 1 + (double) (row % 8) / 8 : 0;
 }
 
+/* The lowest codes of E4M3 beside the largest, which the weight drops: a scale that is not the least spoils them (CAST-4). */
+static double subnormal_x(const struct call *c, int64_t row, int64_t k, int64_t i)
+{
+    const uint32_t bits = draw_bits(c, LIN_X, i);
+    (void) row;
+    return sign(bits) * (k % GROUP == 0 ? 448 : ldexp((double) (1 + (bits >> 8) % 7), -9));
+}
+
+static double subnormal_w(const struct call *c, int64_t n, int64_t k, int64_t i)
+{
+    const uint32_t bits = draw_bits(c, LIN_WEIGHT, i);
+    (void) n;
+    return k % GROUP == 0 ? 0 : sign(bits) * (double) (1 + (bits >> 8) % 3);
+}
+
 /* Neighbours cancel; in odd rows the last element has none. */
 static double cancel_x(const struct call *c, int64_t row, int64_t k, int64_t i)
 {
@@ -472,6 +487,7 @@ FILL(exact, exact_x, exact_w, exact_ex, exact_ew, exact_acc, NULL, 0, 0)
 FILL(ones, one_x, one_x, no_e, no_e, NULL, NULL, 0, 0)
 FILL(one_hot, one_hot_x, normal_w, NULL, NULL, NULL, NULL, 6, -3)
 FILL(cancel, cancel_x, cancel_w, NULL, NULL, cancel_acc, NULL, 6, 6)
+FILL(subnormal, subnormal_x, subnormal_w, NULL, NULL, NULL, NULL, 0, 0)
 FILL(ties, ties_x, ties_w, ties_ex, no_e, ties_acc, ties_bias, 1, 0)
 FILL(mixed, normal_x, normal_w, mixed_ex, mixed_ew, NULL, NULL, 6, 6)
 FILL(scales, normal_x, normal_w, scales_ex, scales_ew, scales_acc, NULL, 0, 0)

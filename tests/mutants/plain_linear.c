@@ -115,6 +115,8 @@ static int cast_group(float *x, int n, enum mutant mut)
     int e = plain_ceil_exp(amax / 448.0f, MUT_none);
     if (mut == MUT_lin_cast_exp_up)
         e++;
+    if (mut == MUT_lin_cast_exp_floor)
+        e = plain_ceil_exp(amax / 448.0f, MUT_cast_exp_floor);
     if (isinf(amax))
         e = 120; /* unspecified (CAST-7) */
     for (int i = 0; i < n; i++)

@@ -40,8 +40,9 @@ M(lin_k0_unwritten, linear, "LIN-2", "clause", "linear(M=17,N=33,K=0,fill=zero-r
 M(lin_k0_zero, linear, "LIN-2", "clause", "linear(M=17,N=33,K=0,acc=own,fill=normal)", "value:out", "K = 0: zeros")
 M(lin_no_rows, linear, "LIN-2", "R26", "linear(M=0,N=33)", "crash", "M = 0 starts a launch of no blocks")
 M(lin_no_columns, linear, "LIN-2", "R26", "linear(M=17,N=0)", "crash", "N = 0 starts a launch of no blocks")
-M(lin_dialect_ignored, linear, "LIN-2", "clause", "linear(M=17,N=33,acc=own,dialect=reduce-add,fill=exact)", "value:out",
-  "the contract's sum judged in reduce-add")
+M(lin_dialect_ignored, linear, "LIN-2", "clause",
+  "linear(M=17,N=33,acc=own,bias=bf16,dialect={reduce-add,bias-fused},fill=exact)", "value:out",
+  "the contract's roundings judged in reduce-add, in bias-fused")
 
 /* ---- LIN-3, LIN-4, LIN-10, views ---- */
 M(lin_out_dense, linear, "LIN-3", "clause", "linear(M=17,N=33,os=37,fill=normal)", "poison", "rows of out N apart")
@@ -92,13 +93,15 @@ M(lin_nibbles_swapped, linear, "FMT-4", "clause", "linear(M=17,N=33,x=e4m3,w=e2m
   "the even code in the high nibble")
 M(lin_e2m1_linear, linear, "FMT-4", "clause", "linear(M=17,N=33,x=e4m3,w=e2m1,fill=normal)", "value:out", "codes 0..7 are 0..7")
 M(lin_e4m3_fnuz, linear, "FMT-2", "Q12", "linear(M=17,N=33,x=e4m3,w=e4m3,fill=normal)", "value:out", "another E4M3, of bias 8")
-M(lin_e4m3_subnormal, linear, "FMT-2", "Q24", "linear(M=17,N=33,x=e4m3,w=e4m3,fill=one-hot)", "value:out",
+M(lin_e4m3_subnormal, linear, "FMT-2", "Q24", "linear(M=17,N=33,x=e4m3,w=e4m3,fill={one-hot,subnormal})", "value:out",
   "subnormal codes with a hidden bit")
 M(lin_e4m3_nan_480, linear, "LIN-11", "Q24", "linear(M=17,N=33,x=e4m3,w=e4m3,fill=specials)", "value:out", "0x7f is 480")
 M(lin_cast_skipped, linear, "LIN-5", "clause", "linear(M=17,N=33,w=e4m3,fill=normal)", "value:out",
   "a BF16 x multiplied as it is, not cast")
 M(lin_cast_no_clamp, linear, "CAST-2", "Q20", "linear(M=17,N=33,w=e4m3,fill={zero-rows,tiny})", "value:out", "amax not clamped")
-M(lin_cast_exp_up, linear, "CAST-4", "clause", "linear(M=17,N=33,w=e4m3,fill=normal)", "value:out", "scales twice as large")
+M(lin_cast_exp_up, linear, "CAST-4", "clause", "linear(M=17,N=33,w={e4m3,e2m1},fill=subnormal)", "value:out",
+  "scales twice as large: the lowest codes lose a bit")
+M(lin_cast_exp_floor, linear, "CAST-4", "F03", "linear(M=17,N=33,w=e4m3,fill=normal)", "value:out", "scales half as large: clips")
 M(lin_cast_group_128, linear, "CAST-1", "clause", "linear(M=17,N=33,w=e4m3,fill=mixed)", "value:out",
   "one scale for 128 channels")
 
@@ -159,3 +162,7 @@ RARE(lin_skips_zeros)
 RARE(lin_e4m3_nan_480)
 RARE(lin_scale_nan_finite)
 RARE(lin_cast_no_clamp)
+RARE(lin_cast_exp_up)
+RARE(lin_cast_group_128)
+RARE(lin_e4m3_subnormal)
+RARE(lin_order_by_run)
