@@ -191,6 +191,7 @@ static double acc_of(const struct linear *const p, struct sum *const s, const in
     } else {
         mpfr_mul_si(radius, s->magnitude, (long) p->e.d + 32, MPFR_RNDN); /* LIN-1 */
         mpfr_mul_2si(radius, radius, -24, MPFR_RNDN);
+        mpfr_add_d(radius, radius, ldexp((double) p->e.d, -149), MPFR_RNDN); /* a product below 2^-126 loses a step of f32 */
         mpfr_sub(end, s->v, radius, MPFR_RNDD);
         lo = mpfr_get_d(end, MPFR_RNDU); /* the last double inside */
         mpfr_add(end, s->v, radius, MPFR_RNDU);
