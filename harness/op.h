@@ -51,7 +51,7 @@ struct slot {           /* one tensor of a call; storage lies in the arena */
     int listed;  /* handed to the kernel; listed && !on: a switched-off operand with a pointer in its place (RMS-11) */
     int same_as; /* >= 0: the same storage as that slot (RMS-2, RMS-7, HAD-4) */
     int implied; /* not handed to the kernel, which knows it as same_as: an output left out is in place, or has a part in
-                    another fmt (APPLY-3) */
+                    another fmt (APPLY-3, LIN-2) */
     int storage_rank;
     int64_t storage[3];   /* dims of the storage in elements of t.dtype, row-major; its size for HDF5 and the arena */
     int64_t shift;        /* bytes behind same_as's start */
@@ -144,7 +144,9 @@ struct op {
     int64_t (*bad_values)(struct call *c);
 
     const struct perturbation *relations; /* harness/ops/<op>_relations.c; NULL: but those of every operator */
-    int det2_reported;                    /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
+    int y_tensor;                       /* the tensor whose columns y has; 0 where nothing is said */
+    int (*heavy)(const struct kase *k); /* not NULL, and it says 1: too long a case for pairs to take */
+    int det2_reported;                  /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
 };
 
 /* The slot's bytes are another output's and so no own dataset of a file (RMS-7); an output in an input's place has one (HAD-4). */

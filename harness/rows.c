@@ -62,9 +62,14 @@ static void fill_row(struct call *c, int slot, int64_t row, enum foreign what)
 {
     static const double values[FOREIGN] = { NAN, INFINITY, 0x1p120, 0 };
     const int64_t cols = c->op->cols(&c->args, slot);
-    const bool integer = c->slot[slot].fmt == LC_I32 || c->slot[slot].fmt == LC_I64;
+    const enum lc_dtype f = c->slot[slot].fmt;
+    double v = values[-what - 1];
+    if (f == LC_I32 || f == LC_I64)
+        v = 0; /* an integer says which, and must be one that there is */
+    if (f == LC_UE8M0 && what != ROW_NAN && what != ROW_HUGE)
+        v = 1; /* a scale is a power of two or NaN (FMT-3) */
     for (int64_t col = 0; col < cols; col++)
-        put(c, slot, row, col, integer ? 0 : values[-what - 1]); /* an integer says which, and must be one that there is */
+        put(c, slot, row, col, v);
 }
 
 static int leave(void *user, const char *tensor, void *storage, size_t bytes)

@@ -22,6 +22,7 @@ extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_
     fast_rope_kernels[], fast_context_cast_kernels[], fast_sf_layout_kernels[]; /* each ends at op == NULL */
 extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_rope_table_kernels[],
     fast_hadamard_kernels[], fast_qkv_kernels[], fast_hadamard_kernels[], fast_kv_store_kernels[]; /* each ends at op == NULL */
+    fast_linear_kernels[]; /* each ends at op == NULL */
 
 static inline int64_t fast_min(int64_t a, int64_t b)
 {

@@ -13,6 +13,7 @@ const struct lc_plugin *lc_plugin_v1(void)
                                                       fast_hadamard_kernels, fast_sf_layout_kernels };
                                                       fast_hadamard_kernels, fast_qkv_kernels };
                                                       fast_hadamard_kernels, fast_kv_store_kernels };
+                                                      fast_hadamard_kernels, fast_linear_kernels };
     static struct lc_kernel all[MAX_KERNELS + 1]; /* the last one stays the end */
     static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "cpu", all };
     int n = 0;

@@ -57,8 +57,8 @@ static int fill_case(struct test_case *const c, struct why *const why)
                    { "context_cast", oracle_context_cast },
                    { "sf_layout", oracle_sf_layout },
                    { "qkv", oracle_qkv },
-
-                   { "kv_store", oracle_kv_store } };
+                   { "kv_store", oracle_kv_store },
+                   { "linear", oracle_linear } };
     const char *const op = find_text(&c->about, "op", why);
     const char *const id = find_text(&c->about, "case", why);
     size_t which = 0;

@@ -9,6 +9,7 @@
  *     rope.c: APPLY; context_cast.c: KV-7; sf_layout.c: SF
  *     qkv.c: QKV
  *     kv_store.c: KV
+ *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD; linear.c: LIN
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H
@@ -217,5 +218,6 @@ int oracle_context_cast(struct test_case *c, struct why *why);
 int oracle_sf_layout(struct test_case *c, struct why *why);
 int oracle_qkv(struct test_case *c, struct why *why);
 int oracle_kv_store(struct test_case *c, struct why *why);
+int oracle_linear(struct test_case *c, struct why *why);
 
 #endif

@@ -68,7 +68,7 @@ cases=$(sed -n 's/^golden check: \([0-9]*\) of \1 cases agree.*/\1/p' both)
 ok 'golden check looks at a hundred cases' test "${cases:-0}" -ge 100
 used=$(sed -n 's/.*hull takes \([0-9.]*\) of the.*/\1/p' both)
 ok "the bound is neither passed nor idle: $used" awk -v u="${used:-0}" 'BEGIN { exit !(u > 0.8 && u <= 1) }'
-for op in rmsnorm hadamard rope context_cast qkv; do # each of them
+for op in rmsnorm hadamard rope context_cast qkv linear; do # each of them
     exits 0 "golden check $op" golden check $op
     used=$(sed -n 's/.*hull takes \([0-9.]*\) of the.*/\1/p' both)
     ok "$op: the bound is neither passed nor idle: $used" awk -v u="${used:-0}" 'BEGIN { exit !(u > 0.8 && u <= 1) }'
@@ -76,12 +76,12 @@ done
 exits 3 'golden check of no such operator' golden check nosuch
 exits 3 'golden check of no such file' golden check ./nosuch.h5
 for backend in ref cpu; do
-    exits 0 "run --golden --backend $backend" run --golden --backend "$backend"
-    judged=$(sed -n 's/^\([0-9]*\) of \1 cases passed.*/\1/p' both)
-    for dialect in hf f32res gemma f32cast deepgemm sf-floor f32-nan f32; do # the others are in one of these
-    for dialect in hf f32res gemma f32cast deepgemm sf-floor f32-nan bf16rot simt unfused-bias; do # the others are in one of these
-        exits 0 "run --golden --backend $backend --dialect $dialect" run --golden --backend "$backend" --dialect $dialect
-        judged=$((judged + $(sed -n 's/^\([0-9]*\) of \1 cases passed.*/\1/p' both)))
+    exits 0 "run --golden --backend $backend" run --golden --backend "$backend" --report jsonl:one.jsonl
+    judged=$(grep -o '"case": *"[^"]*"' one.jsonl | sort -u | wc -l) # some operators have two kernels
+    for dialect in hf f32res gemma f32cast deepgemm sf-floor f32-nan reduce-add bias-fused f32 bf16rot simt unfused-bias; do # the others are in one of these
+        exits 0 "run --golden --backend $backend --dialect $dialect" run --golden --backend "$backend" --dialect $dialect \
+            --report jsonl:one.jsonl
+        judged=$((judged + $(grep -o '"case": *"[^"]*"' one.jsonl | sort -u | wc -l)))
     done
     ok "run --golden --backend $backend: $judged of $cases cases, all dialects together" test "$judged" = "$cases"
 done

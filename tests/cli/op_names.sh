@@ -17,6 +17,8 @@ same ref .c args iv num sf wide
 same harness/ops .c cast_bads cast_fills rmsnorm_bads rmsnorm_fills rope_bads qkv_bads rope_fills context_cast_bads context_cast_fills sf_layout_bads qkv_fills
 same ref .c args iv kv_check kv_pool num sf wide
 same harness/ops .c cast_bads cast_fills kv_store_bads kv_store_fills rmsnorm_bads rmsnorm_fills
+same ref .c args iv num rope sf wide
+same harness/ops .c cast_bads cast_fills linear_bads linear_fills rmsnorm_bads rmsnorm_fills
 same fast/cpu .c plugin
 same fast/cuda .cu plugin device rope_registry
 same golden/oracle .c main num data h5 hull

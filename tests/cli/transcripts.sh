@@ -24,6 +24,7 @@ said list_context_cast 0 list context_cast
 said list_sf_layout 0 list sf_layout
 said list_qkv 0 list qkv
 said list_kv_store 0 list kv_store
+said list_linear 0 list linear
 said list_smoke_ties 0 list rmsnorm --suite smoke -k fill=ties
 said spec_rms_3 0 spec RMS-3
 said spec 0 spec

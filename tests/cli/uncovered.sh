@@ -30,5 +30,7 @@ lacking 'without fill=cancel' 's/^pairs qkv()/pairs qkv(fill={normal,logu,outlie
 lacking 'without refusals of qkv' '/^qkv(bad=\*)/d' 'qkv(bad=positions-value)'
 lacking 'without layout=strided' 's/^pairs kv_store()/pairs kv_store(layout={interleaved,planar})/; s/layout=\*/layout=planar/; s/layout={interleaved,strided}/layout=planar/; s/layout=strided/layout=planar/' 'kv_store('
 lacking 'without refusals of kv_store' '/^kv_store(bad=\*)/d' 'kv_store(bad=slot-repeated)'
+lacking 'without w=e2m1' 's/^pairs linear()/pairs linear(w={bf16,e4m3})/; s/w={\(bf16,\)*e4m3,e2m1}/w=e4m3/; s/w=\*/w=e4m3/' 'w=e2m1'
+lacking 'without refusals of linear' '/^linear(bad=\*)/d' 'linear(bad=acc-flat)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('
 finish

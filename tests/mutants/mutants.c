@@ -58,6 +58,11 @@ static int kv_store_none(const struct lc_call *call)
     return plain_kv_store(call, &usual, MUT_none);
 }
 
+static int linear_none(const struct lc_call *call)
+{
+    return plain_linear(call, &usual, MUT_none);
+}
+
 static const struct lc_kernel kernels[] = {
     { "cast", "none", NULL, 0, 0, cast_none, NULL },
     { "rmsnorm", "none", NULL, 0, 0, rmsnorm_none, NULL },
@@ -68,6 +73,7 @@ static const struct lc_kernel kernels[] = {
     { "sf_layout", "none", NULL, 0, 0, sf_layout_none, NULL },
     { "qkv", "none", NULL, 0, 0, qkv_none, NULL },
     { "kv_store", "none", NULL, 0, 0, kv_store_none, NULL },
+    { "linear", "none", NULL, 0, 0, linear_none, NULL },
 #define M(id, op, ...) { #op, #id, NULL, 0, 0, run_##id, NULL },
 #include "table.h"
     { NULL, NULL, NULL, 0, 0, NULL, NULL },

@@ -410,6 +410,8 @@ RARE(rms_residual_out_nan_row)
 
 #include "table_kv_store.h"
 
+#include "table_linear.h"
+
 #undef M
 #undef MC
 #undef AGAIN

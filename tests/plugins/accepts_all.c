@@ -21,6 +21,7 @@ static const struct lc_kernel kernels[] = {
     { "sf_layout", "accepts_all", NULL, 0, 0, run, NULL },
     { "qkv", "accepts_all", NULL, 0, LC_CHECKS_VALUES, run, NULL },
     { "kv_store", "accepts_all", NULL, 0, LC_CHECKS_VALUES, run, NULL },
+    { "linear", "accepts_all", NULL, 0, 0, run, NULL },
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };
 /* clang-format on */
