@@ -114,6 +114,7 @@ struct sf_layout_args {
     struct sf_args from, to;                /* block_m > 0: SF-4 itself; groups is d_s in both */
     bool weight;                            /* SF-5: sf_in has a row for 32 */
 };
+
 enum { LIN_X, LIN_X_SF, LIN_WEIGHT, LIN_WEIGHT_SF, LIN_BIAS, LIN_OUT_ACC, LIN_OUT, LIN_TENSORS };
 
 /* LIN-2, LIN-9, in the order of the axis `dialect` and of the scalar of that name. */
@@ -130,12 +131,14 @@ struct linear_args {
     bool ragged;       /* LIN-7 */
     int64_t x_stride;  /* elements between flattened rows of x */
     struct sf_args sf; /* fp8: SF-3, groups of 32, of x as of the weight; what x is cast by */
+};
 
 /* LIN-1: radius of acc's hull over u(sum|a||b| + |out_acc|), u = 2^-24. Adds in any order need K; tensor cores 10.5u in 16 terms
  * (BF16) or 18.5u in 32 (fp8), so no more than K; 32 is for what a sum has at its ends: a split's last adds, out_acc. */
 #define REF_LINEAR_K(k) ((double) (k) + 32)
 /* The same of a kernel that declares LC_K8_CORES: cores of 24 fraction bits whose steps are 8 terms. */
 #define REF_LINEAR_K8_K(k) (1.4 * (double) (k) + 32)
+
 /* APPLY-1: radius of a rotated element's hull over u(|a c| + |b s|), without the factor 1 + 2^-20 for the second order: two
  * products and a sum; the sum alone where the products are exact. */
 #define REF_ROPE_K 2.0
@@ -169,6 +172,7 @@ struct context_cast_args {
     bool f32;                               /* dialect f32: no rounding between (KV-7) */
     struct sf_args sf;                      /* of the (n, heads * d) matrix */
 };
+
 enum { QKV_X, QKV_W_Q, QKV_W_K, QKV_B_Q, QKV_B_K, QKV_TABLE, QKV_POSITIONS, QKV_Q, QKV_K, QKV_V, QKV_TENSORS };
 
 /* QKV-3, QKV-4, in the order of the axis `dialect` and of the scalar of that name. */
@@ -179,14 +183,17 @@ struct qkv_args {
     int64_t tokens, heads_q, heads_kv, head_dim, rope_dim, table_rows;
     const struct lc_tensor *t[QKV_TENSORS]; /* b_q, b_k: NULL without a bias */
     double eps;                             /* an f32 value */
+};
 
 /* QKV-2: radius of n's hull before its rounding, over u|x rstd w|, u = 2^-24: RMS-3 gives 8u, fl(s + eps) 0.5u, RMS-4 4u, two f32
  * products 2u, the sum with the bias 1u, and the nominal s and rstd, which are rounded to f32, 2u. Over u|bias| it is 1, the
  * sum's own rounding. Proved by tests/bounds/qkv.g. ref_rms_y has the same 18, with a third product for the sum. */
 #define REF_QKV_K 18.0
+
 enum { KV_X, KV_WEIGHT, KV_TABLE, KV_POSITIONS, KV_SLOTS, KV_POOL, KV_SCALES, KV_OUT, KV_SF, KV_TENSORS };
 struct kv_bytes { /* of (slot, head): base + slot / page_size * page + slot % page_size * row + head * this one's stride */
     int64_t base, page, row, head;
+};
 struct kv_store_args {
     int64_t n, heads, d; /* x is (n, heads, d); d = head_dim */
     const struct lc_tensor *t[KV_TENSORS]; /* NULL where switched off; KV_SCALES: the pool once more */
@@ -199,6 +206,8 @@ struct kv_store_args {
     int64_t pages, page_size;
     struct kv_bytes codes, scales; /* KV-3, in bytes from the pool's start */
     struct sf_args sf;             /* of the cast; KV-5's layout of scales */
+};
+
 union op_args {
     struct cast_args cast;
     struct rmsnorm_args rmsnorm;

@@ -35,8 +35,7 @@ struct plain_knobs {
     bool sf_log2f;        /* CAST-4: ceilf(log2f(sf)), with BF16-fed casts and round_sf only */
     bool sf_log2f_always; /* the same with F32 input (beyond) */
     int pad;              /* SF-3: 0 leaves padding rows alone, 1 fills them, 2 as many words again behind (beyond) */
-    double edge;          /* HAD-3, APPLY-1: the sum this many times its admissible error above the exact one (-1..1 conforms) */
-    double edge;          /* HAD-3, LIN-1: the sum this many times its admissible error above the exact one (-1..1 conforms) */
+    double edge;          /* HAD-3, APPLY-1, LIN-1: the sum this many times its admissible error above the exact one (-1..1 conforms) */
     bool k8;              /* LIN-1: edge is of 1.4 K + 32; conforms where the kernel declares it */
     bool dense;           /* HAD-3: serial sums; conforms where the kernel declares it */
     bool minus_zero;      /* FMT-6: a zero sum is -0 */
