@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coverage: what there is of every operator; and clause by clause what checks it and how many wrong kernels violate it. All of it
  * is read from descriptors, suites, goldens, plugins, and the table of mutants. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cites.h"
 #include "commands.h"
+#include "file.h"
 #include "out.h"
 #include "paths.h"
 #include "perturb.h"
@@ -346,6 +348,11 @@ static size_t clauses_table(const struct found *f, const struct options *o, json
     return open;
 }
 
+static void print_json(FILE *to, const void *what)
+{
+    out_json(to, *(json_t *const *) what);
+}
+
 int command_coverage(int argc, char **argv)
 {
     struct options o;
@@ -371,8 +378,8 @@ int command_coverage(int argc, char **argv)
     json_t *const report = json_pack("{s:s, s:o, s:o, s:I}", "contract", contract_hash, "operators", ops, "clauses", clauses,
                                      "open", (json_int_t) open);
     for (int i = 0; i < o.reports.n; i++)
-        if (out_json(o.reports.at[i] + 5, report))
-            status = EXIT_USAGE;
+        if (file_write(o.reports.at[i] + 5, print_json, &report))
+            status = usage_error("--report %s: %s", o.reports.at[i], strerror(errno));
     json_decref(report);
     forget(&f);
     return status ? status : open ? EXIT_MISMATCH : EXIT_PASS;

@@ -73,8 +73,7 @@ int main(int argc, char **argv)
         { "export", command_export },       { "golden", command_golden },     { "selftest", command_selftest },
         { "spec", command_spec },           { "bench", command_bench },       { "determinism", command_determinism },
         { "relations", command_relations }, { "baseline", command_baseline }, { "diff", command_diff },
-        { "coverage", command_coverage },
-        { "worker", worker_main },
+        { "coverage", command_coverage },   { "worker", worker_main },
     };
     hold_streams();
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a write that fails */

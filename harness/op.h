@@ -144,9 +144,9 @@ struct op {
     int64_t (*bad_values)(struct call *c);
 
     const struct perturbation *relations; /* harness/ops/<op>_relations.c; NULL: but those of every operator */
-    int y_tensor;                       /* the tensor whose columns y has; 0 where nothing is said */
-    int (*heavy)(const struct kase *k); /* not NULL, and it says 1: too long a case for pairs to take */
-    int det2_reported;                  /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
+    int y_tensor;                         /* the tensor whose columns y has; 0 where nothing is said */
+    int (*heavy)(const struct kase *k);   /* not NULL, and it says 1: too long a case for pairs to take */
+    int det2_reported;                    /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
 };
 
 /* The slot's bytes are another output's and so no own dataset of a file (RMS-7); an output in an input's place has one (HAD-4). */

@@ -18,11 +18,10 @@ enum {
     FAST_SMALL_CALL = 1 << 15 /* a call of fewer elements is not spread over threads */
 };
 
-extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_rope_table_kernels[], fast_hadamard_kernels[],
-    fast_rope_kernels[], fast_context_cast_kernels[], fast_sf_layout_kernels[]; /* each ends at op == NULL */
-extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_rope_table_kernels[],
-    fast_hadamard_kernels[], fast_qkv_kernels[], fast_hadamard_kernels[], fast_kv_store_kernels[]; /* each ends at op == NULL */
-    fast_linear_kernels[]; /* each ends at op == NULL */
+/* The variants of each operator, fast_X_kernels of fast/cpu/X.c; each ends at op == NULL. OPERATORS: op_names of meson.build. */
+#define X(op) extern const struct lc_kernel fast_##op##_kernels[];
+OPERATORS
+#undef X
 
 static inline int64_t fast_min(int64_t a, int64_t b)
 {

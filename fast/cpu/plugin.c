@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The backend `cpu`: portable C, OpenMP over rows. Each operator's file lists its variants; here they
  * become one table. */
+#include <assert.h>
+
 #include "fast.h"
 
-enum { MAX_KERNELS = 32 };
+enum { MAX_KERNELS = 96 };
 
 const struct lc_plugin *lc_plugin_v1(void)
 {
-    static const struct lc_kernel *const tables[] = { fast_cast_kernels,     fast_rmsnorm_kernels, fast_rope_table_kernels,
-                                                      fast_hadamard_kernels, fast_rope_kernels,    fast_context_cast_kernels };
-    static const struct lc_kernel *const tables[] = { fast_cast_kernels, fast_rmsnorm_kernels, fast_rope_table_kernels,
-                                                      fast_hadamard_kernels, fast_sf_layout_kernels };
-                                                      fast_hadamard_kernels, fast_qkv_kernels };
-                                                      fast_hadamard_kernels, fast_kv_store_kernels };
-                                                      fast_hadamard_kernels, fast_linear_kernels };
+#define X(op) fast_##op##_kernels,
+    static const struct lc_kernel *const tables[] = { OPERATORS };
+#undef X
     static struct lc_kernel all[MAX_KERNELS + 1]; /* the last one stays the end */
     static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "cpu", all };
     int n = 0;
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
-        for (const struct lc_kernel *k = tables[i]; k->op && n < MAX_KERNELS; k++)
+        for (const struct lc_kernel *k = tables[i]; k->op; k++) {
+            assert(n < MAX_KERNELS);
             all[n++] = *k;
+        }
     return &plugin;
 }

@@ -173,6 +173,10 @@ const struct lc_kernel fast_qkv_kernels[] = {
     { .op = "qkv", .variant = "chunks", .claims = LC_CHECKS_VALUES, .run = qkv_chunks },
     { .op = "qkv", .variant = "chunks-bf16rot", .dialect = "bf16rot", .claims = LC_CHECKS_VALUES, .run = qkv_bf16rot },
     { .op = "qkv", .variant = "chunks-simt", .dialect = "simt", .claims = LC_CHECKS_VALUES, .run = qkv_simt },
-    { .op = "qkv", .variant = "chunks-unfused-bias", .dialect = "unfused-bias", .claims = LC_CHECKS_VALUES, .run = qkv_unfused_bias },
+    { .op = "qkv",
+      .variant = "chunks-unfused-bias",
+      .dialect = "unfused-bias",
+      .claims = LC_CHECKS_VALUES,
+      .run = qkv_unfused_bias },
     { .op = NULL },
 };

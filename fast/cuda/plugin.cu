@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The CUDA backend's door: the variant tables of all operators, one after the other. */
+#include <assert.h>
+
 #include "layercheck.h"
 
-extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_rope_table_kernels[], fast_hadamard_kernels[],
-    fast_rope_kernels[], fast_context_cast_kernels[];
-    fast_sf_layout_kernels[];
-    fast_qkv_kernels[];
-    fast_kv_store_kernels[];
+/* fast_X_kernels of fast/cuda/X.cu; each ends at op == nullptr. OPERATORS: op_names of meson.build. */
+#define X(op) extern const struct lc_kernel fast_##op##_kernels[];
+OPERATORS
+#undef X
 
 namespace
 {
 
-enum { TABLE_SIZE = 64 };
+enum { TABLE_SIZE = 97 };
 
 struct table {
     struct lc_kernel kernel[TABLE_SIZE];
@@ -19,16 +20,15 @@ struct table {
 
     table() : kernel(), plugin()
     {
-        const struct lc_kernel *const lists[] = { fast_cast_kernels,     fast_rmsnorm_kernels, fast_rope_table_kernels,
-                                                  fast_hadamard_kernels, fast_rope_kernels,    fast_context_cast_kernels };
-        const struct lc_kernel *const lists[] = { fast_cast_kernels, fast_rmsnorm_kernels, fast_rope_table_kernels,
-                                                  fast_hadamard_kernels, fast_sf_layout_kernels };
-                                                  fast_hadamard_kernels, fast_qkv_kernels };
-                                                  fast_hadamard_kernels, fast_kv_store_kernels };
+#define X(op) fast_##op##_kernels,
+        const struct lc_kernel *const lists[] = { OPERATORS };
+#undef X
         int n = 0;
         for (const struct lc_kernel *list : lists)
-            for (; list->op != nullptr && n < TABLE_SIZE - 1; list++)
+            for (; list->op != nullptr; list++) {
+                assert(n < TABLE_SIZE - 1);
                 kernel[n++] = *list;
+            }
         plugin = { LC_ABI, (uint32_t) sizeof(struct lc_call), "cuda", kernel };
     }
 };

@@ -49,15 +49,9 @@ static int fill_case(struct test_case *const c, struct why *const why)
     static const struct {
         const char *op;
         int (*fill)(struct test_case *c, struct why *why);
-    } oracle[] = { { "cast", oracle_cast },
-                   { "rmsnorm", oracle_rmsnorm },
-                   { "rope_table", oracle_rope_table },
-                   { "hadamard", oracle_hadamard },
-                   { "rope", oracle_rope },
-                   { "context_cast", oracle_context_cast },
-                   { "sf_layout", oracle_sf_layout },
-                   { "qkv", oracle_qkv },
-                   { "kv_store", oracle_kv_store },
+    } oracle[] = { { "cast", oracle_cast },           { "rmsnorm", oracle_rmsnorm }, { "rope_table", oracle_rope_table },
+                   { "hadamard", oracle_hadamard },   { "rope", oracle_rope },       { "context_cast", oracle_context_cast },
+                   { "sf_layout", oracle_sf_layout }, { "qkv", oracle_qkv },         { "kv_store", oracle_kv_store },
                    { "linear", oracle_linear } };
     const char *const op = find_text(&c->about, "op", why);
     const char *const id = find_text(&c->about, "case", why);

@@ -408,29 +408,26 @@ int sf_layout_none(const struct lc_call *call)
 }
 
 const struct lc_kernel kernels[] = {
-    { "cast", "none", nullptr, 1, 0, cast_none, nullptr },
-    { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
-    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr },
-    { "rope", "none", nullptr, 1, 0, rope_none, nullptr },
+    { "cast", "none", nullptr, 1, 0, cast_none, nullptr }, { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
+    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "rope", "none", nullptr, 1, 0, rope_none, nullptr },
     { "context_cast", "none", nullptr, 1, 0, context_cast_none, nullptr },
     { "sf_layout", "none", nullptr, 1, 0, sf_layout_none, nullptr },
-int qkv_none(const struct lc_call *call)
-{
-    return run_qkv(call, MUT_none);
-}
+    int qkv_none(const struct lc_call *call) { return run_qkv(call, MUT_none);
+} // namespace
 
-    { "cast", "none", nullptr, 1, 0, cast_none, nullptr },         { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
+{ "cast", "none", nullptr, 1, 0, cast_none, nullptr }, { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
     { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "qkv", "none", nullptr, 1, 0, qkv_none, nullptr },
-int kv_store_none(const struct lc_call *call)
+    int kv_store_none(const struct lc_call *call)
 {
     return run_kv_store(call, MUT_none);
 }
 
-    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "kv_store", "none", nullptr, 1, 0, kv_store_none, nullptr },
+{ "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "kv_store", "none", nullptr, 1, 0, kv_store_none, nullptr },
 #define MC(id, op, ...) { #op, #id, nullptr, 1, 0, run_##id, nullptr },
 #include "table.h"
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },
-};
+}
+;
 
 const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "mutants-cuda", kernels };
 

@@ -23,8 +23,7 @@ struct plain_knobs {
     double rstd_end;      /* RMS-4: rstd this many times 2^-22 above the real root (-1..1 conforms) */
     int order;            /* RMS-5: 0..PLAIN_ORDERS-1, which products are formed first. HAD-3: 0 stages from the lowest bit up,
                              1 down, 2 two at a time, 3 a tree for each element. QKV: % 3 the products of n, / 3 the
-                             rotation: two products, or an FMA on either */
-                             1 down, 2 two at a time, 3 a tree for each element. LIN-1: 0 as k comes, 1 backwards, 2 pairs,
+                             rotation: two products, or an FMA on either. LIN-1: 0 as k comes, 1 backwards, 2 pairs,
                              3 tensor cores, 4 those of compute capability 8.x, 5 64 lanes */
     int lanes;            /* RMS-3: a power of two; strided partial sums joined by a tree. 0: one lane */
     bool fma;             /* RMS-3: a square is added unrounded. QKV-2: likewise the last product of n to its bias */
@@ -35,9 +34,9 @@ struct plain_knobs {
     bool sf_log2f;        /* CAST-4: ceilf(log2f(sf)), with BF16-fed casts and round_sf only */
     bool sf_log2f_always; /* the same with F32 input (beyond) */
     int pad;              /* SF-3: 0 leaves padding rows alone, 1 fills them, 2 as many words again behind (beyond) */
-    double edge;          /* HAD-3, APPLY-1, LIN-1: the sum this many times its admissible error above the exact one (-1..1 conforms) */
-    bool k8;              /* LIN-1: edge is of 1.4 K + 32; conforms where the kernel declares it */
-    bool dense;           /* HAD-3: serial sums; conforms where the kernel declares it */
+    double edge; /* HAD-3, APPLY-1, LIN-1: the sum this many times its admissible error above the exact one (-1..1 conforms) */
+    bool k8;     /* LIN-1: edge is of 1.4 K + 32; conforms where the kernel declares it */
+    bool dense;  /* HAD-3: serial sums; conforms where the kernel declares it */
     bool minus_zero;      /* FMT-6: a zero sum is -0 */
     int nan;              /* CAST-7, FMT-1: 0 usual; 1 negative NaN, odd payload; 2 what is unspecified is all ones; 3 so is
                              the group after it (beyond). HAD-6: 1 likewise; 2 Infs */
