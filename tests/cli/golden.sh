@@ -46,11 +46,11 @@ says() { # says WHAT TEXT: `both` has it
 # ---- made again, the same bytes ----
 exits 0 'gen' golden gen -o one
 exits 0 'gen again' golden gen -o two
-for op in cast rmsnorm rope_table hadamard; do
+for op in cast rmsnorm rope_table hadamard sf_layout; do
     ok "$op.h5 is reproducible" cmp "one/$op.h5" "two/$op.h5"
     ok "golden/$op.h5 is what the oracle makes of this contract and suite" cmp "one/$op.h5" "$root/golden/$op.h5"
 done
-ok 'nothing else is left behind' test "$(echo one/*)" = 'one/cast.h5 one/hadamard.h5 one/rmsnorm.h5 one/rope_table.h5'
+ok 'nothing else is left behind' test "$(echo one/*)" = 'one/cast.h5 one/hadamard.h5 one/rmsnorm.h5 one/rope_table.h5 one/sf_layout.h5'
 ok 'all goldens are below 8 MiB' test "$(cat "$root"/golden/*.h5 | wc -c)" -lt 8388608
 exits 0 'export' export --suite golden -o inputs.h5
 exits 0 'export again' export --suite golden -o inputs2.h5
