@@ -3,9 +3,8 @@
  *
  *   EXCUSED(clause, lacks, reason)   lacks: "check", "mutant" or "both". An excuse for what is there after all is an error.
  *                                    "X-*", "both": the whole family X, as long as no operator's descriptor names a clause of it. */
-EXCUSED("CAST-8", "check",
-        "what a reader makes of codes and scales: no output of an operator; that the scale is no inverse is judged by CAST-3")
-EXCUSED("RMS-10", "both", "an expansion that a loader makes once: no operator has it; ref/ offers it")
+EXCUSED("CAST-8", "check", "what a reader makes of codes and scales: no output of an operator; tests/unit/cast.c")
+EXCUSED("RMS-10", "both", "a loader expands the weight once, before any operator; ref/ does not offer that expansion so far")
 EXCUSED("ROT-5", "both", "the registry of tables, no kernel: tests/unit/rope_registry.c and tests/cuda/rope_graph.cu")
 EXCUSED("APPLY-*", "both", "the operator rope is not part of this build")
 EXCUSED("LIN-*", "both", "the operator linear is not part of this build")
