@@ -27,4 +27,15 @@ import json
 print(sum(r["outcome"] == "fail" and any(f["check"] == "refusal" for f in r["findings"]) for r in map(json.loads, open("r.jsonl"))))')" \
         "$listed"
 done
+
+# ERR-2: ref and cpu are checked builds, and say so
+for op in rope context_cast; do
+    for backend in ref cpu; do
+        exits 0 "$op $backend: past=1" run $op --backend $backend --suite ci -k past=1 --report jsonl:r.jsonl
+        ok "$op $backend: positions outside the table are refused" python3 -c '
+import json
+r = [json.loads(line) for line in open("r.jsonl")]
+assert len(r) > 3 and all(x["outcome"] == "pass" and x["msg"].startswith("positions: positions[") and "ERR-2" in x["msg"] for x in r), r[:3]'
+    done
+done
 finish

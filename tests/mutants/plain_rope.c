@@ -374,8 +374,19 @@ int plain_rope(const struct lc_call *call, const struct plain_knobs *k, enum mut
         return LC_OK;
     if (mut == MUT_rope_last_token_unwritten)
         n--;
-    for (int64_t token = 0; token < n; token++)
-        one_token(a, token, &knobs, mut);
+    for (int64_t token = 0; token < n; token++) {
+        const int64_t position = ref_rope_position(&args, token);
+        if ((mut == MUT_rope_past_refused_late || mut == MUT_rope_past_refused_vaguely) &&
+            (position < 0 || position >= a->rows)) {
+            if (mut == MUT_rope_past_refused_vaguely)
+                snprintf(call->msg, call->msg_size, "positions: out of range");
+            else
+                snprintf(call->msg, call->msg_size, "positions: %lld (ERR-2)", (long long) position);
+            return LC_BAD_ARG;
+        }
+        if (mut != MUT_rope_past_refused_vaguely || ref_rope_check_values(call, &args) == LC_OK)
+            one_token(a, token, &knobs, mut);
+    }
     if (mut == MUT_rope_stray_before && n > 0)
         *((uint8_t *) a->t[ROPE_QUERY_OUT]->data - 1) ^= 0x55;
     if (mut == MUT_rope_writes_table && n > 0)

@@ -96,6 +96,9 @@ M(rope_past_unguarded, rope, "ERR-2", "P18", "rope(M=17,d=128,past=1,ids={i32,i6
 M(rope_past_negative_only, rope, "ERR-2", "P18", "rope(M=17,d=128,past=1,ids={i32,i64})", "crash",
   "negative positions alone are looked for")
 M(rope_past_large_only, rope, "ERR-2", "P18", "rope(M=17,d=128,past=1,ids={i32,i64})", "crash", "negative positions are not")
+M(rope_past_refused_late, rope, "ERR-2", "clause", "rope(M=17,d=128,past=1)", "refusal",
+  "a checked build that has written the tokens before it")
+M(rope_past_refused_vaguely, rope, "ERR-2", "clause", "rope(M=17,d=128,past=1)", "refusal", "the message cites no clause")
 M(rope_past_clears_head, rope, "ERR-2", "clause", "rope(M=17,d=128,rot=64,past=1)", "keep",
   "such a token's whole head is cleared in place")
 M(rope_past_clears_next, rope, "ERR-2", "clause", "rope(M=17,d=128,past=1)", "value:query_out",
