@@ -110,7 +110,7 @@ struct op {
     const char *(*settle)(struct kase *k);
     /* Slots and scalars of a settled case. */
     void (*build)(struct call *c);
-    int (*check)(const struct lc_call *call, union op_args *args);           /* ref_X_check */
+    int (*check)(const struct lc_call *call, union op_args *args); /* ref_X_check */
     /* Preconditions on values in memory (ERR-2): status and words as check's; NULL: there are none. */
     int (*check_values)(const struct lc_call *call, const union op_args *args);
     const struct lc_tensor *const *(*tensors_of)(const union op_args *args); /* by index; NULL: takes no part */

@@ -14,7 +14,7 @@ typedef int (*given_fn)(void *user, const char *tensor, void *storage, size_t by
 void call_plan(struct call *c, const struct kase *k); /* slots, scalars and layout alone: no memory */
 int call_open(struct call *c, const struct kase *k, given_fn given, void *user);
 void call_close(struct call *c);
-bool bad_in_memory(const struct bad *bad); /* a value in memory: the call as such is legal (ERR-2) */
+bool bad_in_memory(const struct bad *bad);        /* a value in memory: the call as such is legal (ERR-2) */
 void call_poison(struct call *c, uint8_t poison); /* every byte of image that holds no input */
 /* The call over an arena at `base` (host or device address); tensors is room for MAX_TENSORS. */
 void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors, struct lc_call *to);

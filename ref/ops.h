@@ -117,7 +117,7 @@ struct kv_bytes { /* of (slot, head): base + slot / page_size * page + slot % pa
     int64_t base, page, row, head;
 };
 struct kv_store_args {
-    int64_t n, heads, d; /* x is (n, heads, d); d = head_dim */
+    int64_t n, heads, d;                   /* x is (n, heads, d); d = head_dim */
     const struct lc_tensor *t[KV_TENSORS]; /* NULL where switched off; KV_SCALES: the pool once more */
     bool norm, rope, hadamard, cast, store;
     bool per_head;    /* KV-5: scales of n batches of `heads` rows */

@@ -193,7 +193,8 @@ B(low_twice, kv_store, "kv_store(M=130,heads=8,rope=-,had=0,out=bf16,fill=normal
   "RMS-3, RMS-4 at twice: 24u, 1 element in 10^4", .s_end = 2, .rstd_end = -2)
 B(turn_twice, kv_store, "kv_store(M=130,heads=8,norm=0,had=0,out=bf16,fill=normal)", "value:out", "APPLY-1: twice its end",
   .kv_turn = 2)
-B(edge_twice, kv_store, "kv_store(M=130,heads=8,norm=0,rot=32,out=bf16,fill=normal)", "value:out", "HAD-3: twice its end", .edge = 2)
+B(edge_twice, kv_store, "kv_store(M=130,heads=8,norm=0,rot=32,out=bf16,fill=normal)", "value:out", "HAD-3: twice its end",
+  .edge = 2)
 
 #undef RMS_LOW
 #undef RMS_HIGH

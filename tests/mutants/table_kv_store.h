@@ -11,7 +11,8 @@ M(kv_had_no_scale, kv_store, "HAD-2", "H02", "kv_store(fill=normal)", "value:sca
 M(kv_had_scale_ignored, kv_store, "HAD-2", "H02", "kv_store(given=1,scale=3,fill=normal)", "value:scales",
   "a scale that is listed is not used")
 M(kv_bf16_stages, kv_store, "KV-1", "S03", "kv_store(fill=normal)", "value:pool", "BF16 between stages where they are f32")
-M(kv_f32_stages, kv_store, "KV-1", "S03", "kv_store(stage=bf16,fill=normal)", "value:pool", "f32 between stages where they are BF16")
+M(kv_f32_stages, kv_store, "KV-1", "S03", "kv_store(stage=bf16,fill=normal)", "value:pool",
+  "f32 between stages where they are BF16")
 M(kv_f32_last, kv_store, "KV-1", "clause", "kv_store(stage=bf16,fill=normal)", "value:pool",
   "stage=bf16: the cast takes the last stage unrounded")
 M(kv_norm_all_heads, kv_store, "KV-1", "clause", "kv_store(heads=8,rope=-,had=0,out=bf16,fill=mixed)", "value:out",
@@ -29,26 +30,31 @@ M(kv_nan_swallowed, kv_store, "RMS-9", "Q23", "kv_store(out=bf16,fill=specials)"
 M(kv_nan_leaks, kv_store, "RMS-9", "R24", "kv_store(out=bf16,fill=specials)", "value:out", "a NaN reaches the next head")
 
 /* ---- APPLY in it ---- */
-M(kv_rot_whole_head, kv_store, "APPLY-5", "P02", "kv_store(rot=64,had=0,fill=normal)", "value:pool", "rotary_dim taken for head_dim")
+M(kv_rot_whole_head, kv_store, "APPLY-5", "P02", "kv_store(rot=64,had=0,fill=normal)", "value:pool",
+  "rotary_dim taken for head_dim")
 M(kv_tail_unwritten, kv_store, "DET-3", "P03", "kv_store(rot=64,had=0,out=codes,fill=normal)", "poison",
   "only what rotates is written")
 M(kv_offset_ignored, kv_store, "KV-1", "clause", "kv_store(rot=64,offset=-1,had=0,fill=normal)", "value:pool",
   "the first rotary_dim rotate, not the last")
 M(kv_rope_always_neox, kv_store, "APPLY-1", "clause", "kv_store(rope=inter,fill=normal)", "value:pool", "pairs (i, i+n) always")
-M(kv_table_interleaved, kv_store, "APPLY-1", "clause", "kv_store(fill=normal)", "value:pool", "the table read as [cos, sin] pairs")
+M(kv_table_interleaved, kv_store, "APPLY-1", "clause", "kv_store(fill=normal)", "value:pool",
+  "the table read as [cos, sin] pairs")
 M(kv_conjugate_ignored, kv_store, "APPLY-2", "P24", "kv_store(conj=1,fill=normal)", "value:pool", "the inverse turns forwards")
 M(kv_positions_are_tokens, kv_store, "APPLY-4", "P22", "kv_store(fill=normal)", "value:pool", "0, 1, 2.. for positions")
 M(kv_positions_32, kv_store, "APPLY-4", "K15", "kv_store(pos=i64,fill=normal)", "value:pool", "int64 positions read as int32")
 
 /* ---- CAST in it ---- */
-M(kv_exp_floor, kv_store, "CAST-4", "Q01", "kv_store(fill=normal)", "value:scales", "the exponent one too small where log2 is no integer")
+M(kv_exp_floor, kv_store, "CAST-4", "Q01", "kv_store(fill=normal)", "value:scales",
+  "the exponent one too small where log2 is no integer")
 M(kv_max_224, kv_store, "CAST-3", "Q12", "kv_store(norm=0,rope=-,had=0,fill=pow2-edges)", "value:scales", "224 for 448")
 M(kv_double_round, kv_store, "CAST-5", "Q15", "kv_store(heads=8,fill=normal)", "value:pool", "F32 through BF16 to E4M3")
 M(kv_no_floor, kv_store, "CAST-2", "Q20", "kv_store(fill=zero-rows)", "value:scales", "amax not clamped from below")
-M(kv_scale_inverted, kv_store, "CAST-5", "K08", "kv_store(fill=normal)", "value:scales", "multiplied by the scale, its inverse stored")
+M(kv_scale_inverted, kv_store, "CAST-5", "K08", "kv_store(fill=normal)", "value:scales",
+  "multiplied by the scale, its inverse stored")
 M(kv_code_integer, kv_store, "FMT-2", "K08", "kv_store(fill=normal)", "value:pool", "the integer value stored, not the code")
 M(kv_group_64, kv_store, "KV-1", "clause", "kv_store(rope=-,had=0,fill=mixed)", "value:scales", "one scale for two groups")
-M(kv_scale_unwritten, kv_store, "DET-3", "clause", "kv_store(fill=normal)", "poison", "the last scale byte of a head is not written")
+M(kv_scale_unwritten, kv_store, "DET-3", "clause", "kv_store(fill=normal)", "poison",
+  "the last scale byte of a head is not written")
 
 /* ---- KV-2, slots ---- */
 M(kv_slot_wraps, kv_store, "KV-2", "K01", "kv_store(slots=skip,fill=normal)", "keep", "slot -1 is the last slot")
@@ -72,14 +78,17 @@ M(kv_neighbour_codes, kv_store, "KV-3", "clause", "kv_store(fill=normal)", "valu
 /* ---- KV-4, what no slot owns ---- */
 M(kv_clears_page, kv_store, "KV-4", "clause", "kv_store(layout=planar,slots=order,fill=normal)", "keep",
   "a page is cleared with its first slot")
-M(kv_clears_gap, kv_store, "KV-4", "K04", "kv_store(layout=strided,fill=normal)", "keep", "the gap behind a head's codes is cleared")
+M(kv_clears_gap, kv_store, "KV-4", "K04", "kv_store(layout=strided,fill=normal)", "keep",
+  "the gap behind a head's codes is cleared")
 M(kv_scale_word, kv_store, "KV-4", "clause", "kv_store(hd=32,heads=1,layout=strided,fill=normal)", "keep",
   "whole words of scale bytes")
 
 /* ---- KV-5, without the store ---- */
-M(kv_out_heads_first, kv_store, "KV-5", "clause", "kv_store(heads=3,out=codes,fill=normal)", "value:out", "out is (heads, n, head_dim)")
+M(kv_out_heads_first, kv_store, "KV-5", "clause", "kv_store(heads=3,out=codes,fill=normal)", "value:out",
+  "out is (heads, n, head_dim)")
 M(kv_sf_rows, kv_store, "KV-5", "clause", "kv_store(out=codes,fill=mixed,had=0,rope=-)", "value:sf", "scales in rows, SF-2")
-M(kv_sf_not_padded, kv_store, "SF-3", "Q10", "kv_store(out=codes,fill=mixed,had=0,rope=-)", "value:sf", "columns n long, not m_pad")
+M(kv_sf_not_padded, kv_store, "SF-3", "Q10", "kv_store(out=codes,fill=mixed,had=0,rope=-)", "value:sf",
+  "columns n long, not m_pad")
 M(kv_sf_head_flat, kv_store, "KV-5", "clause", "kv_store(heads=3,hd=256,out=heads,fill=mixed,had=0,rope=-)", "value:sf",
   "per-head: one batch of n * heads rows")
 M(kv_bf16_truncate, kv_store, "FMT-1", "R03", "kv_store(out=bf16,fill=normal)", "value:out", "BF16 rounds to zero")
@@ -87,11 +96,13 @@ M(kv_bf16_truncate, kv_store, "FMT-1", "R03", "kv_store(out=bf16,fill=normal)", 
 /* ---- KV-6, views ---- */
 M(kv_x_token_dense, kv_store, "KV-6", "R18", "kv_store(xs=16,fill=normal)", "value:pool", "the token stride of x ignored")
 M(kv_x_head_dense, kv_store, "KV-6", "K04", "kv_store(hs=16,fill=normal)", "value:pool", "the head stride of x ignored")
-M(kv_x_rank_2, kv_store, "KV-6", "K06", "kv_store(heads=0,fill=normal)", "value:pool", "strides one dimension off for (n, head_dim)")
+M(kv_x_rank_2, kv_store, "KV-6", "K06", "kv_store(heads=0,fill=normal)", "value:pool",
+  "strides one dimension off for (n, head_dim)")
 
 /* ---- DET, ERR ---- */
 M(kv_no_tokens, kv_store, "KV-1", "R26", "kv_store(M=0)", "crash", "n = 0 starts a launch of no blocks")
-M(kv_last_token_unwritten, kv_store, "DET-3", "clause", "kv_store(slots=order,fill=normal)", "poison", "the last token is not written")
+M(kv_last_token_unwritten, kv_store, "DET-3", "clause", "kv_store(slots=order,fill=normal)", "poison",
+  "the last token is not written")
 M(kv_stray_before, kv_store, "DET-3", "clause", "kv_store(fill=normal)", "keep", "a byte before the pool")
 M(kv_writes_x, kv_store, "DET-3", "T08", "kv_store(fill=normal)", "keep", "x used as scratch")
 M(kv_past_is_0, kv_store, "ERR-2", "K01", "kv_store(bad={slot-32,slot-far})", "keep", "a slot past the pool is slot 0")
@@ -101,7 +112,8 @@ M(kv_accepts_views, kv_store, "KV-6", "clause", "kv_store(bad=*)", "refusal", "a
 M(kv_accepts_widths, kv_store, "KV-1", "P09", "kv_store(bad=*)", "refusal", "any head_dim and rotary_dim is accepted")
 M(kv_accepts_slots, kv_store, "KV-2", "clause", "kv_store(bad=*)", "refusal", "any page size and slot tensor is accepted")
 M(kv_refuses_vaguely, kv_store, "ERR-1", "clause", "kv_store(bad=*)", "refusal", "refused without a word")
-M(kv_writes_then_refuses, kv_store, "ERR-1", "clause", "kv_store(bad=*)", "refusal", "a byte of the pool is written before the check")
+M(kv_writes_then_refuses, kv_store, "ERR-1", "clause", "kv_store(bad=*)", "refusal",
+  "a byte of the pool is written before the check")
 
 /* ---- on a CUDA device ---- */
 MC(cu_kv_bf16_stages, kv_store, "KV-1", "S03", "kv_store(fill=normal)", "value:pool", "BF16 between stages where they are f32")
@@ -109,7 +121,8 @@ MC(cu_kv_no_barrier, kv_store, "HAD-1", "R24", "kv_store(hd=1024,fill=normal)", 
    "no barrier between two stages that cross warps")
 MC(cu_kv_offset_ignored, kv_store, "KV-1", "clause", "kv_store(rot=64,offset=-1,had=0,fill=normal)", "value:pool",
    "the first rotary_dim rotate, not the last")
-MC(cu_kv_conjugate_ignored, kv_store, "APPLY-2", "P24", "kv_store(conj=1,fill=normal)", "value:pool", "the inverse turns forwards")
+MC(cu_kv_conjugate_ignored, kv_store, "APPLY-2", "P24", "kv_store(conj=1,fill=normal)", "value:pool",
+   "the inverse turns forwards")
 MC(cu_kv_max_224, kv_store, "CAST-3", "Q12", "kv_store(norm=0,rope=-,had=0,fill=pow2-edges)", "value:scales", "224 for 448")
 MC(cu_kv_scale_unwritten, kv_store, "DET-3", "clause", "kv_store(fill=normal)", "poison",
    "the last scale byte of a head is not written")
@@ -123,4 +136,4 @@ MC(cu_kv_past_is_0, kv_store, "ERR-2", "K01", "kv_store(bad={slot-32,slot-far})"
 /* As RARE of table.h. */
 /* clang-format off */
 RARE(kv_nan_swallowed) RARE(kv_nan_leaks) RARE(kv_no_floor)
-/* clang-format on */
+    /* clang-format on */
