@@ -41,6 +41,10 @@ static const char *const usual[] = {
     "qkv(M=8192,Hq=64,Hkv=8,D=128,P=8192)",
     "qkv(M=8192,Hq=64,Hkv=8,D=128,rot=64,P=8192,table=bf16,bias=bf16)",
     "qkv(M=64,Hq=64,Hkv=8,D=128,P=8192)",
+    "kv_store(M=8192,heads=8,slots=order)",
+    "kv_store(M=8192,heads=8,layout=planar,slots=order)",
+    "kv_store(M=8192,heads=1,hd=512,rot=64,offset=-1,layout=planar,slots=order)",
+    "kv_store(M=8192,heads=8,out=codes)",
 };
 
 struct bench {
@@ -50,6 +54,7 @@ struct bench {
     void *stream;
     struct call few, many; /* the judged call, the timed one */
     uint8_t *judged, *out; /* arenas after the run */
+    uint8_t *image;        /* inputs of `many`, which say where its rows lie (KV-2) */
     void *set[MOST_SETS];
     int sets;
     char why[512];
@@ -60,15 +65,18 @@ static size_t moved(const struct call *c)
     size_t bytes = 0;
     for (int i = 0; i < MAX_TENSORS; i++)
         if (c->slot[i].on && c->slot[i].listed &&
-            (c->slot[i].same_as < 0 || (c->slot[i].dir == DIR_OUT && !call_is_copy(c, i)))) {
-            const int64_t n = c->op->rows(&c->args), rows = n > 1 && c->op->place(&c->args, i, 1, 0) < 0 ? 1 : n;
+            (c->slot[i].same_as < 0 || (c->slot[i].dir == DIR_OUT && !call_is_repeat(c, i)))) {
+            const int64_t all = c->op->rows(&c->args);
+            const bool once = all > 1 && c->op->place(&c->args, i, 1, 0) < 0; /* a weight, a table */
+            const int64_t rows = once ? 1 : all;
             const size_t codes = (size_t) (rows * c->op->cols(&c->args, i));
             bytes += c->slot[i].fmt == LC_E2M1X2 ? codes / 2 : codes * (size_t) fmt_bytes(c->slot[i].fmt);
         }
     return bytes;
 }
 
-/* Rows of the judged call, over and over. */
+/* Rows of the judged call, over and over. What has one row for the whole call and a column for each of its rows are slots: they
+ * go on in order. */
 static void fill_many(const struct bench *b, uint8_t *image)
 {
     const struct call *const few = &b->few, *const many = &b->many;
@@ -84,6 +92,8 @@ static void fill_many(const struct bench *b, uint8_t *image)
             if (to >= 0 && from >= 0)
                 memcpy(image + s->offset + to, few->image + few->slot[i].offset + from, bytes);
         }
+        for (int64_t col = few->op->cols(&few->args, i); col < many->op->cols(&many->args, i); col++)
+            code_to(s->fmt, image + s->offset + many->op->place(&many->args, i, 0, col), col, (uint32_t) col);
     }
 }
 
@@ -192,10 +202,9 @@ static int prepare(struct bench *b, const struct kase *k)
     call_bind(&b->many, image, b->many.view, &plan);
     plan.msg = b->why;
     plan.msg_size = sizeof b->why;
-    if (!image || !b->out || b->many.op->check(&plan, &b->many.args)) {
-        free(image);
+    b->image = image;
+    if (!image || !b->out || b->many.op->check(&plan, &b->many.args))
         return -1;
-    }
     fill_many(b, image);
     int status = 0;
     for (int i = 0; i < b->sets && !status; i++) {
@@ -208,7 +217,6 @@ static int prepare(struct bench *b, const struct kase *k)
     }
     if (status)
         snprintf(b->why, sizeof b->why, "memory for %d sets of %zu bytes", b->sets, b->many.arena_size);
-    free(image);
     return status;
 }
 
@@ -252,6 +260,7 @@ static json_t *one(struct backend *backend, const char *name, const struct lc_ke
             free(b->set[i]);
     call_close(&b->few);
     arena_free(b->judged);
+    free(b->image);
     free(b->out);
     free(b);
     return row;

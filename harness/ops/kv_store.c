@@ -352,7 +352,7 @@ const struct op op_kv_store = {
         { "stage", "what values are rounded to between stages", "f32|bf16", AXIS_NAME, 0 },
         { "layout", "of the pool: KV-3, or gaps everywhere and scales behind all codes", "interleaved|planar|strided", AXIS_NAME, 0 },
         { "page", "slots of a page", "16|1|64|128", AXIS_INT, 0 },
-        { "pages", "of the pool; 0: one more than the tokens fill", "0|130", AXIS_INT, 0 },
+        { "pages", "of the pool; 0: one more than the tokens fill", "0|9", AXIS_INT, 0 },
         { "slots", "shuffled with some skipped, in order, half skipped, from the last one down", "perm|order|skip|last", AXIS_NAME,
           0 },
         { "slot", "dtype of slot_mapping", "i64|i32", AXIS_NAME, 0 },
