@@ -11,12 +11,9 @@ static int run(const struct lc_call *call)
 }
 
 static const struct lc_kernel kernels[] = {
-    { "cast", "accepts_all", NULL, 0, 0, run, NULL },
-    { "rmsnorm", "accepts_all", NULL, 0, 0, run, NULL },
-    { "rope_table", "accepts_all", NULL, 0, 0, run, NULL },
-    { "hadamard", "accepts_all", NULL, 0, 0, run, NULL },
-    { "linear", "accepts_all", NULL, 0, 0, run, NULL },
-    { NULL, NULL, NULL, 0, 0, NULL, NULL },
+    { "cast", "accepts_all", NULL, 0, 0, run, NULL },       { "rmsnorm", "accepts_all", NULL, 0, 0, run, NULL },
+    { "rope_table", "accepts_all", NULL, 0, 0, run, NULL }, { "hadamard", "accepts_all", NULL, 0, 0, run, NULL },
+    { "linear", "accepts_all", NULL, 0, 0, run, NULL },     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "accepts_all", kernels };
