@@ -23,6 +23,9 @@ static const struct lc_kernel kernels[] = {
     { "kv_store", "accepts_all", NULL, 0, LC_CHECKS_VALUES, run, NULL },
     { "linear", "accepts_all", NULL, 0, 0, run, NULL },
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
+    { "cast", "accepts_all", NULL, 0, 0, run, NULL },       { "rmsnorm", "accepts_all", NULL, 0, 0, run, NULL },
+    { "rope_table", "accepts_all", NULL, 0, 0, run, NULL }, { "hadamard", "accepts_all", NULL, 0, 0, run, NULL },
+    { "linear", "accepts_all", NULL, 0, 0, run, NULL },     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };
 /* clang-format on */
 
