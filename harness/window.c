@@ -10,9 +10,10 @@
 enum { PAGE = 4096, MOST_WINDOWS = 4096 };
 static const size_t sparse_bytes = (size_t) 1 << 28; /* a larger storage has memory for its rows alone */
 
+/* sf has padding to be owned, and no gaps (SF-3). */
 static bool is_sparse(const struct slot *s)
 {
-    return s->listed && s->same_as < 0 && s->bytes > sparse_bytes;
+    return s->listed && s->same_as < 0 && s->bytes > sparse_bytes && strcmp(s->t.name, "sf") != 0;
 }
 
 bool call_is_sparse(const struct call *c)
