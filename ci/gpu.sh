@@ -40,6 +40,9 @@ plugins=$(dirname "$program")
 # Workers share the GPU: a few keep it busy, many starve each other of memory.
 try smoke "$program" run --suite smoke --require-backend cuda -j 4 --report "json:$to/smoke.json"
 try ci "$program" run --suite ci --require-backend cuda -j 8 --report "json:$to/ci.json" --report "junit:$to/junit.xml"
+for dialect in deepgemm sf-floor f32-nan hf f32res gemma f32cast; do
+    try "ci-$dialect" "$program" run --suite ci --require-backend cuda --dialect "$dialect" -j 8
+done
 try golden "$program" run --golden --require-backend cuda -j 4
 try selftest "$program" selftest --backend mutants-cuda --timeout 30 --report "json:$to/selftest.json"
 try hostile bash tests/cli/hostile_cuda.sh "$program" . "$plugins"

@@ -43,6 +43,17 @@ void call_tensor(struct call *c, int slot, const char *name, enum lc_dtype dtype
     }
 }
 
+void call_rows(struct call *c, int slot, const char *name, enum lc_dtype dtype, enum dir dir, struct rows_view v)
+{
+    const int skip = 3 - v.rank;
+    const int64_t b = v.rank == 3 ? v.batch : 1, row = v.cols + v.row_extra, batch = v.m * row + v.batch_extra;
+    const int64_t shape[3] = { b, v.m, v.cols }, gaps[2] = { b, batch };
+    const int64_t stride[3] = { v.interleaved ? row : batch, v.interleaved ? b * row : row, 1 };
+    const int64_t storage[3] = { v.interleaved ? v.m : b, v.interleaved ? b : v.m, row };
+    call_tensor(c, slot, name, dtype, dir, v.rank, shape + skip, stride + skip, v.batch_extra ? 2 : v.rank,
+                v.batch_extra ? gaps : storage + skip);
+}
+
 int call_is_copy(const struct call *c, int slot)
 {
     const struct slot *const s = &c->slot[slot];

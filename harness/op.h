@@ -170,6 +170,14 @@ int kase_set(struct kase *k, const char *axis, const char *value); /* 0, or -1 w
 /* A tensor of the call: dims and strides in elements, rank <= 3 (leading dimension first); storage = dims of its storage. */
 void call_tensor(struct call *c, int slot, const char *name, enum lc_dtype dtype, enum dir dir, int rank, const int64_t *shape,
                  const int64_t *stride, int storage_rank, const int64_t *storage);
+/* Rows of `cols` elements in a view of shape ([[B,] M,] cols), the leading ones as rank has them. Rows lie cols + row_extra apart,
+ * batches M rows + batch_extra; interleaved: a row of each batch in turn, no batch_extra. */
+struct rows_view {
+    int rank;
+    int64_t batch, m, cols, row_extra, batch_extra;
+    bool interleaved;
+};
+void call_rows(struct call *c, int slot, const char *name, enum lc_dtype dtype, enum dir dir, struct rows_view v);
 void call_scalar(struct call *c, const char *name, int64_t i, double f);
 void call_set_scalar(struct call *c, const char *name, int64_t i, double f); /* changes one; for bads */
 void put(struct call *c, int slot, int64_t row, int64_t col, double v);      /* RN(v) into the image */

@@ -18,6 +18,7 @@ struct fast_cast {
 };
 
 enum { FAST_CAST_THREADS = 256 };
+enum { FAST_TO_E4M3, FAST_TO_E2M1, FAST_TO_E2M1_ZERO /* ties toward zero, no code 8: dialect deepgemm (CAST-9) */ };
 
 template <bool FAST> static __device__ __forceinline__ void fast_load(const uint16_t *row, int64_t c, int64_t d, float v[8])
 {
@@ -82,6 +83,7 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS, 4) fast_cast_flat(co
 }
 
 /* Codes and scale of one vector a lane, E2M1; as fast_cast_vector. */
+template <bool TO_ZERO>
 static __device__ __forceinline__ uint32_t fast_cast_vector_e2m1(const struct fast_sf &s, const float v[8], uint32_t *bits)
 {
     const int lanes = 1 << (s.log2_group - 3);
@@ -90,14 +92,14 @@ static __device__ __forceinline__ uint32_t fast_cast_vector_e2m1(const struct fa
     for (int o = 1; o < 16; o <<= 1)
         if (o < lanes)
             amax = fmaxf(amax, __shfl_xor_sync(FAST_WARP, amax, o));
-    const struct fast_scale f = fast_scale_e2m1(amax, s.round);
+    const struct fast_scale f = fast_scale_e2m1(amax, s.round, s.floor);
     *bits = f.bits;
-    return fast_codes_e2m1(v, f.mul);
+    return fast_codes_e2m1<TO_ZERO>(v, f.mul);
 }
 
 /* Any address, any d: a warp takes 256 columns of a row at a time, so that ragged rows and groups need no case of their own;
  * vectors where the row happens to be aligned, single elements elsewhere. */
-template <typename X, bool E2M1>
+template <typename X, int TO>
 static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_any(const __grid_constant__ struct fast_cast p)
 {
     const int64_t chunks = (p.d + 255) / 256, warps = (int64_t) gridDim.x * (FAST_CAST_THREADS / 32);
@@ -107,8 +109,8 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_any(const 
         float v[8];
         fast_load<false>((const X *) fast_row(p.x, at), c, p.d, v);
         uint32_t bits;
-        if (E2M1)
-            fast_store_e2m1(p.out.data + n * (p.d / 2), c, p.d, fast_cast_vector_e2m1(p.sf, v, &bits));
+        if (TO != FAST_TO_E4M3)
+            fast_store_e2m1(p.out.data + n * (p.d / 2), c, p.d, fast_cast_vector_e2m1<TO == FAST_TO_E2M1_ZERO>(p.sf, v, &bits));
         else
             fast_store_codes<false>(p.out.data + n * p.d, c, p.d, fast_cast_vector<FAST_ANY_GROUP>(p.sf, v, &bits));
         fast_put_scales<FAST_ANY_GROUP, 1>(
@@ -117,7 +119,7 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_any(const 
 }
 
 /* The row as one group of a size that does not divide a warp's columns: a block a row, which it reads twice (from L2 then). */
-template <typename X, bool E2M1>
+template <typename X, int TO>
 static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_row(const __grid_constant__ struct fast_cast p)
 {
     __shared__ float part[FAST_CAST_THREADS / 32];
@@ -139,36 +141,43 @@ static __global__ void __launch_bounds__(FAST_CAST_THREADS) fast_cast_row(const 
 #pragma unroll
         for (int j = 0; j < FAST_CAST_THREADS / 32; j++)
             amax = fmaxf(amax, part[j]);
-        const struct fast_scale f = E2M1 ? fast_scale_e2m1(amax, p.sf.round) : fast_scale_of(amax, p.sf.round);
+        const struct fast_scale f = TO != FAST_TO_E4M3 ? fast_scale_e2m1(amax, p.sf.round, p.sf.floor)
+                                                       : fast_scale_of(amax, p.sf.round, p.sf.floor, p.sf.inverse);
         if (threadIdx.x == 0)
             fast_put_row_scale(p.sf, at, f.bits);
         for (int64_t c = threadIdx.x * FAST_VECTOR; c < p.d; c += FAST_CAST_THREADS * FAST_VECTOR) {
             fast_load<false>(x, c, p.d, v);
-            if (E2M1)
-                fast_store_e2m1(p.out.data + row * (p.d / 2), c, p.d, fast_codes_e2m1(v, f.mul));
+            if (TO != FAST_TO_E4M3)
+                fast_store_e2m1(p.out.data + row * (p.d / 2), c, p.d, fast_codes_e2m1<TO == FAST_TO_E2M1_ZERO>(v, f.mul));
             else
                 fast_store_codes<false>(p.out.data + row * p.d, c, p.d, fast_codes(v, f.mul));
         }
     }
 }
 
-template <typename X> static int fast_cast_launch(const struct lc_call *call, struct fast_cast p, bool e2m1)
+template <typename X> static int fast_cast_launch(const struct lc_call *call, struct fast_cast p, int to)
 {
     const char *const what = "cast";
     const struct fast_sf &s = p.sf;
     const int64_t vectors = p.rows * (p.d / FAST_VECTOR), blocks = 132 * 16, m = p.m.by;
     if (s.log2_group < 0)
-        return fast_launch(call, what, e2m1 ? fast_cast_row<X, true> : fast_cast_row<X, false>, p.rows < blocks ? p.rows : blocks,
-                           FAST_CAST_THREADS, p);
+        return fast_launch(call, what,
+                           to == FAST_TO_E4M3   ? fast_cast_row<X, FAST_TO_E4M3>
+                           : to == FAST_TO_E2M1 ? fast_cast_row<X, FAST_TO_E2M1>
+                                                : fast_cast_row<X, FAST_TO_E2M1_ZERO>,
+                           p.rows < blocks ? p.rows : blocks, FAST_CAST_THREADS, p);
     const int64_t gap = (m == 1 ? p.x.batch : p.x.row) - p.d * (int64_t) sizeof(X);
     const bool words = !s.packed || s.groups % 4 == 0; /* SF-6: a word may end within a warp otherwise */
-    const bool whole = !e2m1 && words && p.d % s.group == 0 && vectors < (int64_t) 1 << 30 && p.d <= INT32_MAX;
+    const bool whole = to == FAST_TO_E4M3 && words && p.d % s.group == 0 && vectors < (int64_t) 1 << 30 && p.d <= INT32_MAX;
     const bool aligned = fast_aligned(p.x, 16) && (intptr_t) p.out.data % 8 == 0;
     const bool even = (p.rows == m || m == 1 || p.x.batch == m * p.x.row) && gap == (int32_t) gap; /* one distance between rows */
     if (!whole || !aligned || !even) {
         const int64_t need = (p.rows * ((p.d + 255) / 256) + 7) / 8;
-        return fast_launch(call, what, e2m1 ? fast_cast_any<X, true> : fast_cast_any<X, false>, need < 1 << 20 ? need : 1 << 20,
-                           FAST_CAST_THREADS, p);
+        return fast_launch(call, what,
+                           to == FAST_TO_E4M3   ? fast_cast_any<X, FAST_TO_E4M3>
+                           : to == FAST_TO_E2M1 ? fast_cast_any<X, FAST_TO_E2M1>
+                                                : fast_cast_any<X, FAST_TO_E2M1_ZERO>,
+                           need < 1 << 20 ? need : 1 << 20, FAST_CAST_THREADS, p);
     }
     p.vectors = (uint32_t) vectors;
     p.gap = (int32_t) gap;
@@ -182,12 +191,13 @@ template <typename X> static int fast_cast_launch(const struct lc_call *call, st
     return fast_launch(call, what, fast_cast_flat<X, 32, K>, many, FAST_CAST_THREADS, p);
 }
 
-static int fast_cast_run(const struct lc_call *call)
+template <int DIALECT> static int fast_cast_run(const struct lc_call *call)
 {
     union op_args args;
     int status = ref_cast_check(call, &args);
     if (status != LC_OK)
         return status;
+    args.cast.sf.dialect = (enum cast_dialect) DIALECT;
     const struct cast_args &a = args.cast;
     if (a.batch == 0 || a.m == 0)
         return LC_OK; /* CAST-10: nothing to write */
@@ -204,13 +214,17 @@ static int fast_cast_run(const struct lc_call *call)
     status = fast_use_device(call, "cast");
     if (status != LC_OK)
         return status;
-    return a.t[CAST_X]->dtype == LC_F32 ? fast_cast_launch<float>(call, p, a.sf.e2m1)
-                                        : fast_cast_launch<uint16_t>(call, p, a.sf.e2m1);
+    const int to = !a.sf.e2m1 ? FAST_TO_E4M3 : DIALECT == CAST_DEEPGEMM ? FAST_TO_E2M1_ZERO : FAST_TO_E2M1;
+    return a.t[CAST_X]->dtype == LC_F32 ? fast_cast_launch<float>(call, p, to) : fast_cast_launch<uint16_t>(call, p, to);
 }
 
 extern const struct lc_kernel fast_cast_kernels[];
 const struct lc_kernel fast_cast_kernels[] = {
     /* op, variant, dialect, on_device, claims, run, workspace */
-    { "cast", "vec", nullptr, 1, 0, fast_cast_run, nullptr },
+    { "cast", "vec", nullptr, 1, 0, fast_cast_run<CAST_USUAL>, nullptr },
+    { "cast", "vec-deepgemm", "deepgemm", 1, 0, fast_cast_run<CAST_DEEPGEMM>, nullptr },
+    { "cast", "vec-sf-floor", "sf-floor", 1, 0, fast_cast_run<CAST_SF_FLOOR>, nullptr },
+    /* the usual kernel: no finite group has a value past 464 (CAST-5), and an Inf's code is unspecified (CAST-7) */
+    { "cast", "vec-f32-nan", "f32-nan", 1, 0, fast_cast_run<CAST_F32_NAN>, nullptr },
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },
 };

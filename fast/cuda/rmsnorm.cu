@@ -61,6 +61,20 @@ static __device__ __forceinline__ void fast_scale_row(uint4 r, float rstd, const
         y[j] = __fmul_rn(__fmul_rn(__fmul_rn(y[j], rstd), w[j]), out_scale);
 }
 
+/* The same in a dialect (RMS-13), y holding r: gemma's weight is fl(1 + w), hf rounds to BF16 before the weight. */
+template <int DIALECT>
+static __device__ __forceinline__ void fast_scale_row(float rstd, const float w[8], float out_scale, float y[8])
+{
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        y[j] = __fmul_rn(y[j], rstd);
+    if (DIALECT == RMS_HF)
+        fast_bf16_unpack(fast_bf16_pack(y), y);
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        y[j] = __fmul_rn(__fmul_rn(y[j], DIALECT == RMS_GEMMA ? __fadd_rn(1.0f, w[j]) : w[j]), out_scale);
+}
+
 /* The weight stays in L1, one copy for the rows of a multiprocessor. */
 template <bool FAST> static __device__ __forceinline__ uint4 fast_weight_bf16(const char *w, int c, int d)
 {
@@ -215,25 +229,34 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS, 2) fast_rmsnorm_row(c
 
 /* Rows too long for registers: a block a row, which it reads twice, or three times where the row is one scale group (from L2
  * then; x and residual still hold what they held, RMS-2). f64 sums keep RMS-3 at any d. */
-template <bool CAST>
+template <bool CAST, int DIALECT>
 static __global__ void __launch_bounds__(FAST_RMS_THREADS) fast_rmsnorm_loop(const __grid_constant__ struct fast_rms p)
 {
     __shared__ double sums[FAST_RMS_WARPS];
     __shared__ float part[FAST_RMS_WARPS];
     const int64_t d = p.d, c0 = threadIdx.x * FAST_VECTOR;
     const struct fast_at at = fast_at_row(blockIdx.x, p.m);
-    const auto load = [&](int64_t c) {
-        const uint4 r = fast_load_bf16<false>(fast_row(p.x, at), c, d);
-        return p.residual.data == nullptr ? r : fast_add(r, fast_load_bf16<false>(fast_row(p.residual, at), c, d));
+    const auto load = [&](int64_t c, float r[8]) {
+        const uint4 x = fast_load_bf16<false>(fast_row(p.x, at), c, d);
+        if (p.residual.data == nullptr)
+            return fast_bf16_unpack(x, r);
+        const uint4 add = fast_load_bf16<false>(fast_row(p.residual, at), c, d);
+        if (DIALECT != RMS_F32RES)
+            return fast_bf16_unpack(fast_add(x, add), r);
+        float b[8];
+        fast_bf16_unpack(x, r);
+        fast_bf16_unpack(add, b);
+#pragma unroll
+        for (int j = 0; j < 8; j++)
+            r[j] = __fadd_rn(r[j], b[j]);
     };
 
     double sum = 0.0;
     for (int64_t c = c0; c < d; c += FAST_RMS_THREADS * FAST_VECTOR) {
-        const uint4 r = load(c);
         float v[8];
+        load(c, v);
         if (p.residual.data != nullptr)
-            fast_store_bf16<false>(fast_row(p.residual_out, at), c, d, r);
-        fast_bf16_unpack(r, v);
+            fast_store_bf16<false>(fast_row(p.residual_out, at), c, d, fast_bf16_pack(v));
 #pragma unroll
         for (int j = 0; j < 8; j++)
             sum = __fma_rn((double) v[j], (double) v[j], sum);
@@ -255,7 +278,12 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS) fast_rmsnorm_loop(con
             fast_load_f32<false>(p.weight, c, d, w);
         else
             fast_bf16_unpack(fast_load_bf16<false>(p.weight, c, d), w);
-        fast_scale_row(load(c), rstd, w, p.out_scale, y);
+        load(c, y);
+        fast_scale_row<DIALECT>(rstd, w, p.out_scale, y);
+    };
+    const auto before_cast = [&](float y[8]) { /* RMS-6 */
+                                               if (DIALECT != RMS_F32CAST)
+                                                   fast_bf16_unpack(fast_bf16_pack(y), y);
     };
     struct fast_scale f = {};
     if (CAST && p.sf.log2_group < 0) {
@@ -263,7 +291,7 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS) fast_rmsnorm_loop(con
         for (int64_t c = c0; c < d; c += FAST_RMS_THREADS * FAST_VECTOR) {
             float y[8];
             scaled(c, y);
-            fast_bf16_unpack(fast_bf16_pack(y), y);
+            before_cast(y);
             amax = fmaxf(amax, fast_amax(y));
         }
         f = fast_scale_of(fast_row_max(amax, part), p.sf.round);
@@ -278,7 +306,7 @@ static __global__ void __launch_bounds__(FAST_RMS_THREADS) fast_rmsnorm_loop(con
         if (p.bf16.data != nullptr)
             fast_store_bf16<false>(fast_row(p.bf16, at), c, d, y_bf);
         if (CAST) {
-            fast_bf16_unpack(y_bf, y);
+            before_cast(y);
             uint32_t bits = 0;
             const uint2 q = p.sf.log2_group < 0 ? fast_codes(y, f.mul) : fast_cast_vector<FAST_ANY_GROUP>(p.sf, y, &bits);
             fast_store_codes<false>(fast_row(p.out, at), c, d, q);
@@ -320,11 +348,11 @@ template <int V> static fast_rms_kernel fast_rms_pick(bool cast, bool plain_grou
     return w32 ? fast_rmsnorm_row<V, FAST_ANY_GROUP, false, true> : fast_rmsnorm_row<V, FAST_ANY_GROUP, false, false>;
 }
 
-static int fast_rmsnorm_launch(const struct lc_call *call, bool cast, const struct fast_rms &p)
+template <int DIALECT> static int fast_rmsnorm_launch(const struct lc_call *call, bool cast, const struct fast_rms &p)
 {
-    if (p.d > FAST_RMS_REGISTER_D)
-        return fast_launch(call, "rmsnorm", cast ? fast_rmsnorm_loop<true> : fast_rmsnorm_loop<false>, p.rows, FAST_RMS_THREADS,
-                           p);
+    if (DIALECT != RMS_USUAL || p.d > FAST_RMS_REGISTER_D) /* dialects are no hot path: one kernel for all of them */
+        return fast_launch(call, "rmsnorm", cast ? fast_rmsnorm_loop<true, DIALECT> : fast_rmsnorm_loop<false, DIALECT>, p.rows,
+                           FAST_RMS_THREADS, p);
     const bool aligned = p.d % FAST_VECTOR == 0 && fast_aligned(p.x, 16) && fast_aligned(p.residual, 16) &&
                          fast_aligned(p.residual_out, 16) && fast_aligned(p.bf16, 16) && fast_aligned(p.out, cast ? 8 : 16) &&
                          (intptr_t) p.weight % 16 == 0;
@@ -338,7 +366,7 @@ static int fast_rmsnorm_launch(const struct lc_call *call, bool cast, const stru
     return fast_launch(call, "rmsnorm", kernel, (p.rows + rows - 1) / rows, dim3((unsigned) shape.threads, (unsigned) rows), p);
 }
 
-static int fast_rmsnorm_run(const struct lc_call *call)
+template <int DIALECT> static int fast_rmsnorm_run(const struct lc_call *call)
 {
     union op_args args;
     int status = ref_rmsnorm_check(call, &args);
@@ -370,12 +398,16 @@ static int fast_rmsnorm_run(const struct lc_call *call)
             return fast_fail(call, LC_UNSUPPORTED, "rmsnorm", "group size");
     }
     status = fast_use_device(call, "rmsnorm");
-    return status != LC_OK ? status : fast_rmsnorm_launch(call, a.cast, p);
+    return status != LC_OK ? status : fast_rmsnorm_launch<DIALECT>(call, a.cast, p);
 }
 
 extern const struct lc_kernel fast_rmsnorm_kernels[];
 const struct lc_kernel fast_rmsnorm_kernels[] = {
     /* op, variant, dialect, on_device, claims, run, workspace */
-    { "rmsnorm", "fused", nullptr, 1, 0, fast_rmsnorm_run, nullptr },
+    { "rmsnorm", "fused", nullptr, 1, 0, fast_rmsnorm_run<RMS_USUAL>, nullptr },
+    { "rmsnorm", "loop-hf", "hf", 1, 0, fast_rmsnorm_run<RMS_HF>, nullptr },
+    { "rmsnorm", "loop-f32res", "f32res", 1, 0, fast_rmsnorm_run<RMS_F32RES>, nullptr },
+    { "rmsnorm", "loop-gemma", "gemma", 1, 0, fast_rmsnorm_run<RMS_GEMMA>, nullptr },
+    { "rmsnorm", "loop-f32cast", "f32cast", 1, 0, fast_rmsnorm_run<RMS_F32CAST>, nullptr },
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },
 };

@@ -16,22 +16,24 @@ static __device__ __forceinline__ uint2 fast_codes(const float v[8], float mul)
 }
 
 /* FMT-4 in integers: nearest even, saturating, the sign kept. From 1 up an f32 cut to one mantissa bit and rebiased; below, steps
- * of 1/2 with midpoints 1/4 (to 0) and 3/4 (to 1). */
-static __host__ __device__ inline uint32_t fast_e2m1(uint32_t bits)
+ * of 1/2 with midpoints 1/4 (to 0) and 3/4 (to 1). TO_ZERO: ties toward zero and no code 8 (CAST-9, deepgemm). */
+template <bool TO_ZERO = false> static __host__ __device__ inline uint32_t fast_e2m1(uint32_t bits)
 {
     const uint32_t sign = bits >> 28 & 8u, top = 0x40c00000u; /* 6 */
     const uint32_t mag = bits & 0x7fffffffu, a = mag < top ? mag : top;
-    const uint32_t steps = (a > 0x3e800000u ? 1u : 0u) + (a >= 0x3f400000u ? 1u : 0u);
-    return sign | (a < 0x3f800000u ? steps : ((a + 0x1fffffu + (a >> 22 & 1u)) >> 22) - 2u * 126u);
+    const uint32_t steps = (a > 0x3e800000u ? 1u : 0u) + (a >= 0x3f400000u + (TO_ZERO ? 1u : 0u) ? 1u : 0u);
+    const uint32_t odd = TO_ZERO ? 0u : a >> 22 & 1u;
+    const uint32_t code = a < 0x3f800000u ? steps : ((a + 0x1fffffu + odd) >> 22) - 2u * 126u;
+    return TO_ZERO && code == 0u ? 0u : sign | code;
 }
 
 /* Eight E2M1 codes of v * mul, the even one of a pair in the low nibble. */
-static __device__ __forceinline__ uint32_t fast_codes_e2m1(const float v[8], float mul)
+template <bool TO_ZERO = false> static __device__ __forceinline__ uint32_t fast_codes_e2m1(const float v[8], float mul)
 {
     uint32_t q = 0;
 #pragma unroll
     for (int j = 0; j < 8; j++)
-        q |= fast_e2m1(__float_as_uint(__fmul_rn(v[j], mul))) << 4 * j;
+        q |= fast_e2m1<TO_ZERO>(__float_as_uint(__fmul_rn(v[j], mul))) << 4 * j;
     return q;
 }
 
@@ -56,26 +58,28 @@ struct fast_scale {
     float mul;     /* what an element is multiplied by */
 };
 
-static __device__ __forceinline__ struct fast_scale fast_scale_of(float amax, bool round)
+/* CAST-9: `floor` clamps amax too, where it is more; inverse: codes are of fl(x * fl(1 / sf)) without round. */
+static __device__ __forceinline__ struct fast_scale fast_scale_of(float amax, bool round, float floor = 0.0f,
+                                                                  bool inverse = false)
 {
     struct fast_scale s;
-    amax = fmaxf(amax, 1e-4f); /* CAST-2 */
+    amax = fmaxf(amax, fmaxf(1e-4f, floor)); /* CAST-2 */
     if (round) {
         const uint32_t byte = fast_ue8m0(__float_as_uint(amax));
         s.bits = byte << 23;
         s.mul = __uint_as_float((254u - byte) << 23); /* byte 105..247: a normal number */
     } else {
-        s.bits = __float_as_uint(__fdiv_rn(amax, 448.0f)); /* CAST-3 */
-        s.mul = __fdiv_rn(448.0f, amax);                   /* CAST-5 */
+        s.bits = __float_as_uint(__fdiv_rn(amax, 448.0f));                                    /* CAST-3 */
+        s.mul = inverse ? __fdiv_rn(1.0f, __uint_as_float(s.bits)) : __fdiv_rn(448.0f, amax); /* CAST-5 */
     }
     return s;
 }
 
 /* The same for E2M1: the clamp is 6 * 2^-126, and 6 is 1.5 * 2^2; byte 1..253. An Inf counts as the largest f32 (CAST-7). */
-static __device__ __forceinline__ struct fast_scale fast_scale_e2m1(float amax, bool round)
+static __device__ __forceinline__ struct fast_scale fast_scale_e2m1(float amax, bool round, float floor = 0.0f)
 {
     struct fast_scale s;
-    amax = fminf(fmaxf(amax, __uint_as_float(0x01c00000u)), __uint_as_float(0x7f7fffffu));
+    amax = fminf(fmaxf(amax, fmaxf(__uint_as_float(0x01c00000u), floor)), __uint_as_float(0x7f7fffffu));
     if (round) {
         const uint32_t byte = ((__float_as_uint(amax) + 0x3fffffu) >> 23) - 2u;
         s.bits = byte << 23;
@@ -104,7 +108,8 @@ struct fast_sf {
     int64_t groups, units, m_pad, extra_rows, block_pad;
     struct fast_div block_m;
     int32_t group, log2_group; /* log2_group < 0: the row is one group, of a size that lanes do not divide */
-    bool round, packed, col;
+    float floor;               /* of amax, above that of CAST-2 (CAST-9) */
+    bool round, packed, col, inverse;
 };
 
 /* Address of a row's unit 0, and how to go on, both in bytes. */
@@ -144,7 +149,7 @@ static __device__ __forceinline__ uint2 fast_cast_vector(const struct fast_sf &s
     for (int o = 1; o < (GROUP == 32 ? 4 : 16); o <<= 1)
         if (o < lanes)
             amax = fmaxf(amax, __shfl_xor_sync(FAST_WARP, amax, o));
-    const struct fast_scale f = fast_scale_of(amax, GROUP == 32 || s.round);
+    const struct fast_scale f = fast_scale_of(amax, GROUP == 32 || s.round, s.floor, s.inverse);
     *bits = f.bits;
     return fast_codes(v, f.mul);
 }
@@ -213,6 +218,10 @@ static inline struct fast_sf fast_sf_of(const struct sf_args &a, int64_t m, cons
     s.group = a.group > 128 ? 0 : (int32_t) a.group;
     s.log2_group = s.group == 16 ? 4 : s.group == 32 ? 5 : s.group == 64 ? 6 : s.group == 128 ? 7 : -1;
     s.round = a.round, s.packed = a.packed, s.col = a.col;
+    s.inverse = a.dialect == CAST_DEEPGEMM;
+    s.floor = a.dialect == CAST_SF_FLOOR             ? 0.0546875f /* 448 * 2^-13: the scale is never below 2^-13 */
+              : a.e2m1 && a.dialect == CAST_DEEPGEMM ? 1e-4f
+                                                     : 0.0f;
     if (extra != nullptr && a.block_m > 0) {
         s.extra = (char *) extra->data;
         s.extra_rows = extra->stride[extra->rank - 1];

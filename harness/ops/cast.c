@@ -89,13 +89,9 @@ static void build(struct call *c)
     const struct kase *const k = &c->id;
     const int rank = kase_is(k, "rank", "3") ? 3 : kase_is(k, "rank", "2") ? 2 : 1, skip = 3 - rank;
     const int64_t b = rank == 3 ? kase_int(k, "B") : 1, m = kase_int(k, "M"), d = kase_int(k, "d");
-    const int64_t wide = d + kase_int(k, "xs"), perm = kase_int(k, "perm");
-    const int64_t row = perm ? b * wide : wide, batch = perm ? wide : m * wide + kase_int(k, "bs");
-    const int64_t shape[3] = { b, m, d }, stride[3] = { batch, row, 1 }, dense[3] = { m * d, d, 1 };
-    const int64_t gaps[2] = { b, batch }, rows[3] = { perm ? m : b, perm ? b : m, wide };
-    const int has_gap = rank == 3 && kase_int(k, "bs") > 0;
-    call_tensor(c, CAST_X, "x", kase_is(k, "x", "f32") ? LC_F32 : LC_BF16, DIR_IN, rank, shape + skip, stride + skip,
-                has_gap ? 2 : rank, has_gap ? gaps : rows + skip);
+    const int64_t shape[3] = { b, m, d }, dense[3] = { m * d, d, 1 };
+    const struct rows_view x = { rank, b, m, d, kase_int(k, "xs"), rank == 3 ? kase_int(k, "bs") : 0, kase_int(k, "perm") != 0 };
+    call_rows(c, CAST_X, "x", kase_is(k, "x", "f32") ? LC_F32 : LC_BF16, DIR_IN, x);
     const int64_t pairs[3] = { b, m, d / 2 }, pairs_dense[3] = { m * (d / 2), d / 2, 1 }; /* FMT-4: two codes a byte */
     if (kase_is(k, "out", "e2m1"))
         call_tensor(c, CAST_OUT, "out", LC_E2M1X2, DIR_OUT, rank, pairs + skip, pairs_dense + skip, rank, pairs + skip);

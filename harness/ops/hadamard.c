@@ -69,12 +69,8 @@ static const char *settle(struct kase *k)
 static void rows_tensor(struct call *c, int slot, const char *name, enum dir dir, int64_t extra, int64_t between)
 {
     const struct kase *const k = &c->id;
-    const int rank = rank_of(k), skip = 3 - rank;
-    const int64_t b = rank == 3 ? kase_int(k, "B") : 1, m = kase_int(k, "M"), n = kase_int(k, "n");
-    const int64_t row = n + extra, batch = m * row + between;
-    const int64_t shape[3] = { b, m, n }, stride[3] = { batch, row, 1 }, storage[3] = { b, m, row }, gaps[2] = { b, batch };
-    call_tensor(c, slot, name, kase_is(k, "x", "f32") ? LC_F32 : LC_BF16, dir, rank, shape + skip, stride + skip,
-                between ? 2 : rank, between ? gaps : storage + skip);
+    const struct rows_view v = { rank_of(k), kase_int(k, "B"), kase_int(k, "M"), kase_int(k, "n"), extra, between, false };
+    call_rows(c, slot, name, kase_is(k, "x", "f32") ? LC_F32 : LC_BF16, dir, v);
 }
 
 static void build(struct call *c)

@@ -106,12 +106,15 @@ static const char *settle(struct kase *k)
 static void rows_tensor(struct call *c, int slot, const char *name, enum lc_dtype dtype, enum dir dir, int64_t extra, int dense)
 {
     const struct kase *const k = &c->id;
-    const int rank = rank_of(k), skip = 3 - rank, perm = !dense && kase_int(k, "perm");
-    const int64_t b = rank == 3 ? kase_int(k, "B") : 1, m = kase_int(k, "M"), d = kase_int(k, "d");
-    const int64_t row = dense ? d : round_up(d, 16) + extra, bs = dense || rank == 2 ? 0 : kase_int(k, "bs");
-    const int64_t shape[3] = { b, m, d }, stride[3] = { perm ? row : m * row + bs, perm ? b * row : row, 1 };
-    const int64_t storage[3] = { perm ? m : b, perm ? b : m, row }, gaps[2] = { b, m * row + bs };
-    call_tensor(c, slot, name, dtype, dir, rank, shape + skip, stride + skip, bs ? 2 : rank, bs ? gaps : storage + skip);
+    const int rank = rank_of(k);
+    const int64_t d = kase_int(k, "d");
+    struct rows_view v = { .rank = rank, .batch = kase_int(k, "B"), .m = kase_int(k, "M"), .cols = d };
+    if (!dense) {
+        v.row_extra = round_up(d, 16) - d + extra;
+        v.batch_extra = rank == 2 ? 0 : kase_int(k, "bs");
+        v.interleaved = kase_int(k, "perm") != 0;
+    }
+    call_rows(c, slot, name, dtype, dir, v);
 }
 
 static void build(struct call *c)

@@ -11,7 +11,7 @@ seconds=${1:-0}
 shift
 [ $# -gt 0 ] || set -- h5 case suite baseline journal
 # h5 draws nothing: it would find the HDF5 library's own crashes, which cost a worker (tests/cli/hostile_h5.sh).
-declare -A runs=([h5]=0 [case]=20000 [suite]=2000 [baseline]=10000 [journal]=15000)
+declare -A runs=([h5]=0 [case]=4000 [suite]=300 [baseline]=10000 [journal]=15000)
 passed=0 failed=0
 
 check() { # WHAT COMMAND..

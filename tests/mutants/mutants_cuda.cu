@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The plugin "mutants-cuda": the MC rows of table.h, and "none", which is right. One block of 256 threads a
- * row, one group of the cast a thread; nothing here is fast. d <= 8192, x BF16, E4M3, no SF-4, no
- * SF-6, no dialect: else LC_UNSUPPORTED.
+ * row, one group of the cast a thread; nothing here is fast. d <= 8192, x BF16, no SF-4, no dialect, rmsnorm
+ * without SF-6: else LC_UNSUPPORTED.
  */
 #include <cuda_runtime.h>
 #include <math.h>
@@ -68,6 +68,15 @@ __device__ uint8_t to_e4m3(float v) /* FMT-2 */
     return (uint8_t) (sign | (((b + 0x7ffff + (b >> 20 & 1)) >> 20) - (120 << 3)));
 }
 
+__device__ uint32_t to_e2m1(float v, mutant mut) /* FMT-4 */
+{
+    const float a = fabsf(v);
+    uint32_t code = (a > 0.25f) + (a >= 0.75f) + (a > 1.25f) + (a >= 1.75f) + (a > 2.5f) + (a >= 3.5f) + (a > 5.0f);
+    if (mut == MUT_cu_fp4_ties_away)
+        code = (a >= 0.25f) + (a >= 0.75f) + (a >= 1.25f) + (a >= 1.75f) + (a >= 2.5f) + (a >= 3.5f) + (a >= 5.0f);
+    return code == 0 && mut == MUT_cu_fp4_zero_unsigned ? 0 : code | (signbit(v) ? 8u : 0u);
+}
+
 /* ---- addresses ---- */
 
 template <typename T> __device__ T *row_of(const struct view &v, int64_t b, int64_t i, mutant mut)
@@ -83,13 +92,38 @@ template <typename T> __device__ T *row_of(const struct view &v, int64_t b, int6
 __device__ int64_t sf_at(const struct job &j, int64_t b, int64_t i, int64_t g) /* SF-1..SF-3 */
 {
     const int64_t n = j.s.groups, m_pad = (j.m + 3) / 4 * 4;
+    const int64_t words = j.mut == MUT_cu_ragged_words_down ? n / 4 : (n + 3) / 4; /* SF-6 */
     if (j.mut == MUT_cu_cast_swap_rows && (i ^ 1) < j.m)
         i ^= 1;
     if (j.mut == MUT_cu_cast_byte_order)
         g ^= 3;
     if (!j.s.col)
-        return j.s.packed ? (b * j.m + i) * n + g : ((b * j.m + i) * n + g) * 4;
-    return j.s.packed ? ((b * (n / 4) + g / 4) * m_pad + i) * 4 + g % 4 : ((b * n + g) * m_pad + i) * 4;
+        return j.s.packed ? (b * j.m + i) * words * 4 + g : ((b * j.m + i) * n + g) * 4;
+    return j.s.packed ? ((b * words + g / 4) * m_pad + i) * 4 + g % 4 : ((b * n + g) * m_pad + i) * 4;
+}
+
+/* Columns begin..end, begin even. */
+__device__ void store_e2m1(const struct job &j, const float *v, float times, uint8_t *codes, int64_t begin, int64_t end)
+{
+    if (j.mut == MUT_cu_fp4_tail_unwritten && end == j.d)
+        end -= j.d % 8;
+    for (int64_t c = begin; c < end; c += 2) {
+        uint32_t low = to_e2m1(__fmul_rn(v[c], times), j.mut), high = to_e2m1(__fmul_rn(v[c + 1], times), j.mut);
+        if (j.mut == MUT_cu_fp4_nibbles_swapped) {
+            const uint32_t was = low;
+            low = high, high = was;
+        }
+        codes[c / 2] = (uint8_t) (low | high << 4 | (j.mut == MUT_cu_fp4_ors_stale ? codes[c / 2] : 0u));
+    }
+}
+
+/* SF-6: the bytes of the last word that no group has. */
+__device__ void pad_word(const struct job &j, int64_t b, int64_t i)
+{
+    if (j.s.ragged != RAGGED_PACK || j.mut == MUT_cu_ragged_word_half)
+        return;
+    for (int64_t g = j.s.groups; g % 4 != 0; g++)
+        ((uint8_t *) j.sf)[sf_at(j, b, i, g)] = j.mut == MUT_cu_ragged_stray_255 ? 255 : j.mut == MUT_cu_ragged_clamp ? 105 : 0;
 }
 
 /* ---- CAST-1..7: group g of the row whose values are v ---- */
@@ -97,16 +131,17 @@ __device__ int64_t sf_at(const struct job &j, int64_t b, int64_t i, int64_t g) /
 __device__ void cast_group(const struct job &j, const float *v, uint8_t *codes, int64_t b, int64_t i, int64_t g)
 {
     const int64_t begin = g * j.s.group, end = begin + j.s.group < j.d ? begin + j.s.group : j.d;
-    float amax = 1e-4f;
+    float amax = j.s.e2m1 && j.mut != MUT_cu_fp4_floor_1e4 ? __uint_as_float(0x01c00000u) : 1e-4f; /* 6 * 2^-126 */
     const float was = j.s.packed ? 0 : *(const float *) ((const uint8_t *) j.sf + sf_at(j, b, i, g));
     if (j.mut == MUT_cu_cast_amax_keeps_sf && was * 448 < 1e30f && was * 448 > amax)
         amax = was * 448; /* neither poison is that */
     for (int64_t c = begin; c < end; c++)
         amax = fabsf(v[c]) > amax ? fabsf(v[c]) : amax;
-    float largest = 448.0f;
+    const float top = j.s.e2m1 ? 6.0f : 448.0f;
+    float largest = j.mut == MUT_cu_fp4_max_4 ? 4.0f : top;
     if (j.mut == MUT_cu_cast_max_224)
         largest = 224.0f;
-    float sf = __fdiv_rn(amax, largest), times = __fdiv_rn(448.0f, amax);
+    float sf = __fdiv_rn(amax, largest), times = __fdiv_rn(top, amax);
     uint32_t byte = 0;
     if (j.s.round) {
         byte = (__float_as_uint(sf) >> 23) + ((__float_as_uint(sf) & 0x7fffff) != 0);
@@ -115,13 +150,17 @@ __device__ void cast_group(const struct job &j, const float *v, uint8_t *codes, 
         sf = __uint_as_float(byte << 23);
         times = __uint_as_float((254 - byte) << 23);
     }
-    for (int64_t c = begin; c < end; c++)
+    if (j.s.e2m1)
+        store_e2m1(j, v, times, codes, begin, end);
+    for (int64_t c = begin; c < end && !j.s.e2m1; c++)
         codes[c] = to_e4m3(__fmul_rn(v[c], times));
     uint8_t *const at = (uint8_t *) j.sf + sf_at(j, b, i, g);
     if (j.s.packed)
         *at = (uint8_t) byte;
     else
         *(float *) at = sf;
+    if (g + 1 == j.s.groups)
+        pad_word(j, b, i);
 }
 
 /* ---- RMS-1..7 ---- */
@@ -134,11 +173,16 @@ __device__ float r_at(const uint16_t *x, const uint16_t *res, int64_t c)
 /* DET-2: what the order of a sum must not depend on. The same for all threads of a block. */
 __device__ bool other_order(const struct job &j, int64_t i)
 {
-    uint32_t processor;
+    uint32_t processor, slot;
     asm volatile("mov.u32 %0, %%smid;" : "=r"(processor));
+    asm volatile("mov.u32 %0, %%warpid;" : "=r"(slot));
     switch (j.mut) {
     case MUT_cu_rms_order_by_address:
         return (uintptr_t) j.x.base % 16 != 0;
+    case MUT_cu_rms_order_by_stride:
+        return j.x.row != j.d; /* R18 */
+    case MUT_cu_rms_order_by_load:
+        return __syncthreads_or(slot >= WARPS) != 0; /* alone it has the first */
     case MUT_cu_rms_order_by_m:
         return j.m < 256; /* R22 */
     case MUT_cu_rms_order_by_place:
@@ -164,6 +208,24 @@ __device__ float atomic_sum(float sum)
         atomicAdd(&total, sum);
     __syncthreads();
     return total;
+}
+
+__device__ float warps_sum(const volatile float *p)
+{
+    return __fadd_rn(__fadd_rn(__fadd_rn(p[0], p[1]), __fadd_rn(p[2], p[3])),
+                     __fadd_rn(__fadd_rn(p[4], p[5]), __fadd_rn(p[6], p[7])));
+}
+
+/* T08: what was summed at this address before. The same for all threads of the block. */
+__device__ float cached_sum(const void *x, float sum)
+{
+    static __device__ const void *cached_at;
+    static __device__ float cached;
+    const float all = cached_at == x ? cached : sum;
+    __syncthreads(); /* all have looked */
+    if (threadIdx.x == 0)
+        cached_at = x, cached = all;
+    return all;
 }
 
 __device__ float row_sum(const struct job &j, const uint16_t *x, const uint16_t *res, int64_t i)
@@ -196,14 +258,15 @@ __device__ float row_sum(const struct job &j, const uint16_t *x, const uint16_t 
     const volatile float *const p = partial;
     if (j.mut == MUT_cu_rms_atomics)
         return atomic_sum(sum);
+    if (j.mut == MUT_cu_rms_cached_by_address && i == 0)
+        return cached_sum(x, warps_sum(p));
     if (other_order(j, i)) {
         sum = 0;
         for (int k = 0; k < WARPS; k++)
             sum = __fadd_rn(sum, p[k]);
         return sum;
     }
-    return __fadd_rn(__fadd_rn(__fadd_rn(p[0], p[1]), __fadd_rn(p[2], p[3])),
-                     __fadd_rn(__fadd_rn(p[4], p[5]), __fadd_rn(p[6], p[7])));
+    return warps_sum(p);
 }
 
 __global__ void rows_kernel(const struct job j)
@@ -259,7 +322,8 @@ __global__ void rows_kernel(const struct job j)
     for (int64_t g = threadIdx.x; g < j.s.groups; g += THREADS)
         cast_group(j, v, row_of<uint8_t>(j.out, b, i, j.mut), b, i, g);
     if (j.mut == MUT_cu_cast_pad_spills && j.s.col && blockIdx.x == 0 && threadIdx.x == 0)
-        *(uint32_t *) ((uint8_t *) j.sf + j.batch * (j.s.packed ? j.s.groups / 4 : j.s.groups) * ((j.m + 3) / 4 * 4) * 4) = 0;
+        *(uint32_t *) ((uint8_t *) j.sf +
+                       j.batch * (j.s.packed ? (j.s.groups + 3) / 4 : j.s.groups) * ((j.m + 3) / 4 * 4) * 4) = 0;
 }
 
 /* ---- the host's side ---- */
@@ -318,11 +382,12 @@ int run_cast(const struct lc_call *call, mutant mut)
     if (status != LC_OK)
         return status;
     const struct cast_args &a = args.cast;
-    if (a.t[CAST_X]->dtype != LC_BF16 || a.sf.block_m > 0 || a.sf.e2m1 || a.sf.ragged || a.sf.dialect)
+    if (a.t[CAST_X]->dtype != LC_BF16 || a.sf.block_m > 0 || a.sf.dialect)
         return LC_UNSUPPORTED;
     struct job j = {};
     j.x = view_of(a.t[CAST_X]);
-    j.out = { a.t[CAST_OUT]->data, a.d, a.m * a.d };
+    const int64_t bytes = a.sf.e2m1 ? a.d / 2 : a.d; /* of a row's codes */
+    j.out = { a.t[CAST_OUT]->data, bytes, a.m * bytes };
     j.sf = a.t[CAST_SF]->data;
     j.s = a.sf;
     j.batch = a.batch, j.m = a.m, j.d = a.d;
@@ -362,12 +427,12 @@ int run_rmsnorm(const struct lc_call *call, mutant mut)
 }
 
 #include "mutants_cuda_hadamard.cuh"
-#include "mutants_cuda_rope.cuh"
 #include "mutants_cuda_context_cast.cuh"
-#include "mutants_cuda_sf_layout.cuh"
-#include "mutants_cuda_qkv.cuh"
-
 #include "mutants_cuda_kv_store.cuh"
+#include "mutants_cuda_qkv.cuh"
+#include "mutants_cuda_rope.cuh"
+#include "mutants_cuda_rope_table.cuh"
+#include "mutants_cuda_sf_layout.cuh"
 
 /* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
 #define MC(id, op, ...)                                                                                                          \
@@ -392,6 +457,11 @@ int hadamard_none(const struct lc_call *call)
     return run_hadamard(call, MUT_none);
 }
 
+int rope_table_none(const struct lc_call *call)
+{
+    return run_rope_table(call, MUT_none);
+}
+
 int rope_none(const struct lc_call *call)
 {
     return run_rope(call, MUT_none);
@@ -407,27 +477,30 @@ int sf_layout_none(const struct lc_call *call)
     return run_sf_layout(call, MUT_none);
 }
 
-const struct lc_kernel kernels[] = {
-    { "cast", "none", nullptr, 1, 0, cast_none, nullptr }, { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
-    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "rope", "none", nullptr, 1, 0, rope_none, nullptr },
-    { "context_cast", "none", nullptr, 1, 0, context_cast_none, nullptr },
-    { "sf_layout", "none", nullptr, 1, 0, sf_layout_none, nullptr },
-    int qkv_none(const struct lc_call *call) { return run_qkv(call, MUT_none);
-} // namespace
+int qkv_none(const struct lc_call *call)
+{
+    return run_qkv(call, MUT_none);
+}
 
-{ "cast", "none", nullptr, 1, 0, cast_none, nullptr }, { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
-    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "qkv", "none", nullptr, 1, 0, qkv_none, nullptr },
-    int kv_store_none(const struct lc_call *call)
+int kv_store_none(const struct lc_call *call)
 {
     return run_kv_store(call, MUT_none);
 }
 
-{ "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "kv_store", "none", nullptr, 1, 0, kv_store_none, nullptr },
+const struct lc_kernel kernels[] = {
+    { "cast", "none", nullptr, 1, 0, cast_none, nullptr },
+    { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
+    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr },
+    { "rope_table", "none", nullptr, 1, 0, rope_table_none, nullptr },
+    { "rope", "none", nullptr, 1, 0, rope_none, nullptr },
+    { "context_cast", "none", nullptr, 1, 0, context_cast_none, nullptr },
+    { "sf_layout", "none", nullptr, 1, 0, sf_layout_none, nullptr },
+    { "qkv", "none", nullptr, 1, 0, qkv_none, nullptr },
+    { "kv_store", "none", nullptr, 1, 0, kv_store_none, nullptr },
 #define MC(id, op, ...) { #op, #id, nullptr, 1, 0, run_##id, nullptr },
 #include "table.h"
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },
-}
-;
+};
 
 const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "mutants-cuda", kernels };
 

@@ -397,6 +397,7 @@ RARE(rms_residual_out_nan_row)
 /* clang-format on */
 
 #include "table_rope_table.h"
+#include "table_cuda.h"
 
 #include "table_hadamard.h"
 #include "table_rope.h"

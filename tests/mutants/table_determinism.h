@@ -23,6 +23,10 @@ M(rms_order_by_threads, rmsnorm, "DET-2", "clause", "rmsnorm(M=17,d=1000,out=f32
 /* ---- on a CUDA device ---- */
 MC(cu_rms_atomics, rmsnorm, "DET-1", "clause", "rmsnorm(M=257,d=1000,out=f32)", "determinism:repeat",
    "the warps' sums are joined by atomicAdd, in the order in which they come")
+MC(cu_rms_cached_by_address, rmsnorm, "DET-1", "T08", "rmsnorm(M=17,d=1000,out=f32)", "determinism:reuse",
+   "row 0's sum is remembered by the address of x")
+MC(cu_rms_order_by_load, rmsnorm, "DET-1", "clause", "rmsnorm(M=17,d=1000,out=f32)", "determinism:busy",
+   "another order in a block that shares its multiprocessor")
 MC(cu_rms_own_stream, rmsnorm, "DET-1", "N01", "rmsnorm(M=17,d=1000,out=f32)", "determinism:stream",
    "launched on the legacy stream, not the call's")
 MC(cu_rms_frozen_weight, rmsnorm, "DET-1", "N04", "rmsnorm(M=17,d=1000,out=f32)", "determinism:graph",
@@ -31,6 +35,8 @@ MC(cu_cast_amax_keeps_sf, cast, "DET-3", "G13", "cast(M=17,d=512,sf=row,round=0)
    "the maximum starts from the scale that is there, if it looks like one")
 MC(cu_rms_order_by_address, rmsnorm, "DET-2", "R16", "rmsnorm(M=17,d=1000,out=f32,at=16)", "determinism:base",
    "another order where x is not 16-byte aligned")
+MC(cu_rms_order_by_stride, rmsnorm, "DET-2", "R18", "rmsnorm(M=17,d=512,out=f32)", "determinism:strides",
+   "another order where rows of x have gaps")
 MC(cu_rms_order_by_m, rmsnorm, "DET-2", "R22", "rmsnorm(M=257,d=1000,out=f32)", "determinism:batch",
    "another order below 256 rows")
 MC(cu_rms_order_by_place, rmsnorm, "DET-2", "clause", "rmsnorm(M=17,d=1000,out=f32)", "determinism:position",
