@@ -30,7 +30,8 @@ enum lc_status { LC_OK, LC_BAD_ARG, LC_UNSUPPORTED, LC_FAILED };
 /* What a kernel says of itself: promises beyond the contract, which the harness then checks, and variants by which it is judged. */
 enum lc_claim {
     LC_BATCH_INVARIANT = 1, /* DET-2 for linear */
-    LC_DENSE_HADAMARD = 2   /* HAD-3: one n-by-n product, judged with k = n + 16 */
+    LC_DENSE_HADAMARD = 2,  /* HAD-3: one n-by-n product, judged with k = n + 16 */
+    LC_K8_CORES = 4         /* LIN-1: tensor cores with 24 fraction bits and K = 8 steps, judged with k = 1.4 K + 32 */
 };
 
 /* A strided view. data: address of element 0, on the call's device. shape and stride: elements, stride[i] for dimension i.

@@ -24,7 +24,7 @@ struct ref_want {
     uint8_t *free[REF_MAX_TENSORS]; /* 1: unspecified, not judged */
     struct iv *y;                   /* the value before the output rounding; scratch, kept for goldens */
     const struct iv *given_y;       /* not NULL: an oracle's y stands for the reference's own */
-    void *work;                     /* ref_X_work bytes, where an operator has that function */
+    void *work;                     /* ref_X_work bytes, where an operator has that function; zero before the first row */
     uint32_t claims;                /* enum lc_claim of the kernel that is judged; 0: none */
     int64_t ambiguous;              /* internal roundings that could go two ways: counted for the vacuity alarm */
     int64_t two_scale;              /* groups with two legal scales: likewise */
@@ -107,6 +107,30 @@ struct hadamard_args {
 /* A serial sum's term passes n roundings; on tensor cores it is 10.5u per 16 terms, and a step's worth at the ends (LIN-1). */
 #define REF_HADAMARD_DENSE_K(n) ((n) + 16.0)
 
+enum { LIN_X, LIN_X_SF, LIN_WEIGHT, LIN_WEIGHT_SF, LIN_BIAS, LIN_OUT_ACC, LIN_OUT, LIN_TENSORS };
+
+/* LIN-2, LIN-9, in the order of the axis `dialect` and of the scalar of that name. */
+enum linear_dialect { LIN_USUAL, LIN_REDUCE_ADD, LIN_BIAS_FUSED, LIN_DIALECTS };
+
+struct linear_args {
+    int64_t m, n, k;                        /* m: rows of x, flattened (LIN-4) */
+    const struct lc_tensor *t[LIN_TENSORS]; /* NULL where not given; t[LIN_OUT] is the one that is written, as `out` */
+    const struct lc_tensor *out;            /* given, or out_acc itself (LIN-2) */
+    bool in_place;                          /* out is out_acc's own view */
+    enum linear_dialect dialect;
+    bool fp8;          /* weights of one byte, with scales (LIN-6) */
+    bool cast_x;       /* fp8 with BF16 x: cast first (LIN-5) */
+    bool ragged;       /* LIN-7 */
+    int64_t x_stride;  /* elements between flattened rows of x */
+    struct sf_args sf; /* fp8: SF-3, groups of 32, of x as of the weight; what x is cast by */
+};
+
+/* LIN-1: radius of acc's hull over u(sum|a||b| + |out_acc|), u = 2^-24. Adds in any order need K; tensor cores 10.5u in 16 terms
+ * (BF16) or 18.5u in 32 (fp8), so no more than K; 32 is for what a sum has at its ends: a split's last adds, out_acc. */
+#define REF_LINEAR_K(k) ((double) (k) + 32)
+/* The same of a kernel that declares LC_K8_CORES: cores of 24 fraction bits whose steps are 8 terms. */
+#define REF_LINEAR_K8_K(k) (1.4 * (double) (k) + 32)
+
 /* APPLY-1: radius of a rotated element's hull over u(|a c| + |b s|), without the factor 1 + 2^-20 for the second order: two
  * products and a sum; the sum alone where the products are exact. */
 #define REF_ROPE_K 2.0
@@ -117,6 +141,7 @@ union op_args {
     struct rmsnorm_args rmsnorm;
     struct rope_table_args rope_table;
     struct hadamard_args hadamard;
+    struct linear_args linear;
 };
 
 /* RMS-3, RMS-4 of one row, RMS-5 of one element (ref/rmsnorm.c); shared by the fused operators. */
@@ -153,6 +178,15 @@ int ref_hadamard_check(const struct lc_call *call, union op_args *out);
 size_t ref_hadamard_work(const union op_args *args);
 double ref_hadamard_k(const union op_args *args, uint32_t claims); /* HAD-3 */
 void ref_hadamard_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+int ref_linear_check(const struct lc_call *call, union op_args *out);
+size_t ref_linear_work(const union op_args *args);
+double ref_linear_k(const union op_args *args, uint32_t claims); /* LIN-1 */
+void ref_linear_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
+/* LIN-3, LIN-4 as functions of a view alone: stride(-2) in multiples of 32 bytes; leading dimensions that are one, of m rows
+ * row_stride elements apart (a view of one dimension is one row); the bytes of a physical row of n elements. */
+bool ref_linear_aligned(const struct lc_tensor *out);
+bool ref_linear_flatten(const struct lc_tensor *t, int64_t *m, int64_t *row_stride);
+int64_t ref_linear_row_bytes(int64_t n, int itemsize);
 
 /* CAST-1..9 on one row of intervals (ref/cast.c): codes q and scales from the values x; shared by the fused operators. sf and
  * sf_free hold sf_cols(s) entries. got_sf: the row's scales as a kernel returned them, or NULL. */
