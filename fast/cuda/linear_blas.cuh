@@ -22,7 +22,7 @@ static inline cublasHandle_t fast_lin_handle(int device)
         return h;
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
     cudaThreadExchangeStreamCaptureMode(&mode);
-    if (cublasCreate(&h) != CUBLAS_STATUS_SUCCESS)
+    if (cudaSetDevice(device) != cudaSuccess || cublasCreate(&h) != CUBLAS_STATUS_SUCCESS)
         h = nullptr;
     else
         cublasSetMathMode(h, (cublasMath_t) (CUBLAS_DEFAULT_MATH | CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION));
@@ -31,9 +31,9 @@ static inline cublasHandle_t fast_lin_handle(int device)
 }
 
 struct fast_lin_blas {
-    const char *x, *w; /* BF16 */
-    char *out;         /* BF16 or F32 */
-    void *scratch;     /* FAST_LIN_BLAS_BYTES, 256-byte aligned */
+    const char *x, *w;             /* BF16 */
+    char *out;                     /* BF16 or F32 */
+    void *scratch;                 /* FAST_LIN_BLAS_BYTES, 256-byte aligned */
     int64_t x_row, w_row, out_row; /* elements, each at least a row long */
     int64_t m, n, k;
     bool out_f32, add; /* add: to what out holds */
@@ -50,8 +50,9 @@ static inline int fast_lin_blas_run(const struct lc_call *call, const struct fas
     if (status == CUBLAS_STATUS_SUCCESS) /* after the stream, which brings cuBLAS's own workspace back */
         status = cublasSetWorkspace(h, p.scratch, FAST_LIN_BLAS_BYTES);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = cublasGemmEx_64(h, CUBLAS_OP_T, CUBLAS_OP_N, p.n, p.m, p.k, &one, p.w, CUDA_R_16BF, p.w_row, p.x, CUDA_R_16BF, p.x_row,
-                                 &beta, p.out, p.out_f32 ? CUDA_R_32F : CUDA_R_16BF, p.out_row, CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
+        status = cublasGemmEx_64(h, CUBLAS_OP_T, CUBLAS_OP_N, p.n, p.m, p.k, &one, p.w, CUDA_R_16BF, p.w_row, p.x, CUDA_R_16BF,
+                                 p.x_row, &beta, p.out, p.out_f32 ? CUDA_R_32F : CUDA_R_16BF, p.out_row, CUBLAS_COMPUTE_32F,
+                                 CUBLAS_GEMM_DEFAULT);
     return status == CUBLAS_STATUS_SUCCESS ? LC_OK : fast_fail(call, LC_FAILED, "linear", cublasGetStatusString(status));
 }
 

@@ -7,12 +7,12 @@
 #include "common.cuh"
 
 struct fast_lin_finish {
-    const char *from;              /* the product: BF16 or F32; not read when slices is 0 (K = 0) */
-    const char *acc, *bias;        /* NULL: none */
+    const char *from;       /* the product: BF16 or F32; not read when slices is 0 (K = 0) */
+    const char *acc, *bias; /* NULL: none */
     char *out;
-    int64_t from_row, from_slice;  /* elements */
-    int64_t acc_row;               /* elements */
-    int64_t stride[3];             /* elements; out's row r = (i0 * dim1 + i1) * dim2 + i2 lies at the sum of i_j * stride[j] */
+    int64_t from_row, from_slice; /* elements */
+    int64_t acc_row;              /* elements */
+    int64_t stride[3];            /* elements; out's row r = (i0 * dim1 + i1) * dim2 + i2 lies at the sum of i_j * stride[j] */
     int64_t dim1, dim2;
     int64_t rows, n;
     int32_t slices;
@@ -47,7 +47,8 @@ template <bool F32, int WIDTH> static __device__ __forceinline__ void fast_lin_r
 }
 
 template <bool FROM_F32, bool OUT_F32, int WIDTH>
-static __global__ void __launch_bounds__(FAST_LIN_FINISH_THREADS) fast_lin_finish_kernel(const __grid_constant__ struct fast_lin_finish p)
+static __global__ void __launch_bounds__(FAST_LIN_FINISH_THREADS)
+    fast_lin_finish_kernel(const __grid_constant__ struct fast_lin_finish p)
 {
     const int64_t pieces = p.n / WIDTH, all = p.rows * pieces, step = (int64_t) gridDim.x * FAST_LIN_FINISH_THREADS;
     for (int64_t i = (int64_t) blockIdx.x * FAST_LIN_FINISH_THREADS + threadIdx.x; i < all; i += step) {
@@ -91,14 +92,16 @@ static __global__ void __launch_bounds__(FAST_LIN_FINISH_THREADS) fast_lin_finis
     }
 }
 
-template <bool FROM_F32, bool OUT_F32> static int fast_lin_finish_width(const struct lc_call *call, const struct fast_lin_finish &p)
+template <bool FROM_F32, bool OUT_F32>
+static int fast_lin_finish_width(const struct lc_call *call, const struct fast_lin_finish &p)
 {
     const int64_t places = (int64_t) (intptr_t) p.from | (int64_t) (intptr_t) p.acc | (int64_t) (intptr_t) p.out;
     const int64_t strides = p.from_row | p.from_slice | p.acc_row | p.stride[0] | p.stride[1] | p.stride[2] | p.n;
     const bool wide = places % 16 == 0 && strides % 8 == 0;
     const int64_t items = wide ? p.rows * (p.n / 8) : p.rows * p.n, most = 132 * 64;
     const int64_t need = (items + FAST_LIN_FINISH_THREADS - 1) / FAST_LIN_FINISH_THREADS;
-    return fast_launch(call, "linear", wide ? fast_lin_finish_kernel<FROM_F32, OUT_F32, 8> : fast_lin_finish_kernel<FROM_F32, OUT_F32, 1>,
+    return fast_launch(call, "linear",
+                       wide ? fast_lin_finish_kernel<FROM_F32, OUT_F32, 8> : fast_lin_finish_kernel<FROM_F32, OUT_F32, 1>,
                        need < most ? need : most, FAST_LIN_FINISH_THREADS, p);
 }
 

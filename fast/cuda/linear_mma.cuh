@@ -14,11 +14,11 @@
 #include "linear_codes.cuh"
 
 struct fast_lin_mma {
-    const char *a, *b;       /* codes, rows 16-byte aligned */
-    const char *a_sf, *b_sf; /* SF-3 words */
-    int64_t a_row, b_row;    /* bytes between rows */
-    int64_t a_pad, b_pad;    /* words between two words of a row */
-    char *out;               /* BF16, or F32: then slice z begins at out + z * out_slice */
+    const char *a, *b;          /* codes, rows 16-byte aligned */
+    const char *a_sf, *b_sf;    /* SF-3 words */
+    int64_t a_row, b_row;       /* bytes between rows */
+    int64_t a_pad, b_pad;       /* words between two words of a row */
+    char *out;                  /* BF16, or F32: then slice z begins at out + z * out_slice */
     int64_t out_row, out_slice; /* elements */
     int64_t rows, n;
     int32_t groups;       /* K / 32 */
@@ -181,7 +181,8 @@ static __device__ __forceinline__ void fast_lin_group(const char *slot, const fl
 }
 
 /* The sums of the warps that shared a part of the tile, added in the order of their groups by the first of them. */
-template <class T> static __device__ __forceinline__ void fast_lin_gather(float *shared, int wk, int part, float acc[T::MI][T::NI][4])
+template <class T>
+static __device__ __forceinline__ void fast_lin_gather(float *shared, int wk, int part, float acc[T::MI][T::NI][4])
 {
     const int lane = (int) threadIdx.x & 31;
     float *const mine = shared + part * (T::ACC * 32) + lane;
@@ -205,8 +206,8 @@ template <class T> static __device__ __forceinline__ void fast_lin_gather(float 
 
 /* Columns c and c + 1 of a row; c is even and out's rows are aligned. */
 template <class T>
-static __device__ __forceinline__ void fast_lin_store(const struct fast_lin_mma &p, int32_t slice, int64_t row, int64_t c, float v0,
-                                                      float v1)
+static __device__ __forceinline__ void fast_lin_store(const struct fast_lin_mma &p, int32_t slice, int64_t row, int64_t c,
+                                                      float v0, float v1)
 {
     if (row >= p.rows || c >= p.n)
         return;
@@ -228,7 +229,8 @@ static __device__ __forceinline__ void fast_lin_store(const struct fast_lin_mma 
     }
 }
 
-template <class T> static __global__ void __launch_bounds__(T::THREADS) fast_lin_mma_kernel(const __grid_constant__ struct fast_lin_mma p)
+template <class T>
+static __global__ void __launch_bounds__(T::THREADS) fast_lin_mma_kernel(const __grid_constant__ struct fast_lin_mma p)
 {
     extern __shared__ __align__(16) char fast_lin_shared[];
     if (p.only != nullptr && *p.only == 0)
@@ -339,7 +341,7 @@ template <class T> static int fast_lin_start(const struct lc_call *call, struct 
     const int32_t stages = (p.groups + 3) / 4;
     p.tiles_m = (uint32_t) tiles_m, p.tiles = (uint32_t) tiles;
     p.stages = (stages + p.slices - 1) / p.slices;
-    const int64_t most = p.only != nullptr ? FAST_LIN_PROCESSORS : tiles; /* a launch that mostly does nothing is kept small */
+    const int64_t most = p.only != nullptr ? (int64_t) FAST_LIN_PROCESSORS : tiles; /* a launch that mostly does nothing is kept small */
     return fast_launch(call, "linear", kernel, tiles < most ? tiles : most, T::THREADS, p, T::BYTES);
 }
 

@@ -52,13 +52,16 @@ static inline int fast_lin_pack_run(const struct lc_call *call, const struct fas
  * raised, and the product computed anew from the codes. A NaN code and a NaN scale give NaN. */
 struct fast_lin_expand {
     const char *codes, *sf;
-    char *to;                 /* BF16 */
+    char *to; /* BF16 */
     uint32_t *flag;
     int64_t row, pad, to_row; /* bytes between rows, words between a row's words, elements between rows */
     int64_t rows, k;          /* k % 32 == 0 */
 };
 
-enum { FAST_LIN_EXPAND_ROWS = 8, FAST_LIN_EXPAND_COLS = 32 * 16 }; /* of a block: a warp a row, so that sectors of scales meet in L1 */
+enum {
+    FAST_LIN_EXPAND_ROWS = 8,
+    FAST_LIN_EXPAND_COLS = 32 * 16
+}; /* of a block: a warp a row, so that sectors of scales meet in L1 */
 
 static __device__ __forceinline__ uint32_t fast_lin_scaled(uint32_t f16_pair, float scale)
 {
@@ -68,7 +71,8 @@ static __device__ __forceinline__ uint32_t fast_lin_scaled(uint32_t f16_pair, fl
 }
 
 template <bool E2M1>
-static __global__ void __launch_bounds__(FAST_LIN_THREADS) fast_lin_expand_kernel(const __grid_constant__ struct fast_lin_expand p)
+static __global__ void __launch_bounds__(FAST_LIN_THREADS)
+    fast_lin_expand_kernel(const __grid_constant__ struct fast_lin_expand p)
 {
     const int64_t across = (p.k + FAST_LIN_EXPAND_COLS - 1) / FAST_LIN_EXPAND_COLS;
     const int64_t row = (int64_t) blockIdx.x / across * FAST_LIN_EXPAND_ROWS + threadIdx.x / 32u;

@@ -3,6 +3,7 @@
 #include "layercheck.h"
 
 extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_rope_table_kernels[], fast_hadamard_kernels[];
+extern const struct lc_kernel fast_linear_kernels[];
 
 namespace
 {
@@ -16,7 +17,7 @@ struct table {
     table() : kernel(), plugin()
     {
         const struct lc_kernel *const lists[] = { fast_cast_kernels, fast_rmsnorm_kernels, fast_rope_table_kernels,
-                                                  fast_hadamard_kernels };
+                                                  fast_hadamard_kernels, fast_linear_kernels };
         int n = 0;
         for (const struct lc_kernel *list : lists)
             for (; list->op != nullptr && n < TABLE_SIZE - 1; list++)
