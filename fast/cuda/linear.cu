@@ -252,76 +252,63 @@ static int fast_lin_go(const struct lc_call *call, struct fast_lin_room *room, c
     return status;
 }
 
-static int fast_lin_run(const struct lc_call *call, bool fp8, bool fused)
+static int fast_lin_run(const struct lc_call *call, bool fused)
 {
     union op_args args;
     int status = ref_linear_check(call, &args);
     if (status != LC_OK)
         return status;
     const struct linear_args &a = args.linear;
-    if (a.fp8 != fp8)
-        return fast_fail(call, LC_UNSUPPORTED, "linear",
-                         fp8 ? "this variant takes weights of one byte" : "this variant takes BF16");
     status = fast_use_device(call, "linear");
     if (status != LC_OK)
         return status;
-    struct fast_lin_room need = { nullptr, 0 }, room = { (char *) call->workspace, 0 };
+    static char nothing[1]; /* a call that needs no workspace may come with none */
+    struct fast_lin_room need = { nullptr, 0 }, room = { call->workspace != nullptr ? (char *) call->workspace : nothing, 0 };
     fast_lin_go(call, &need, a, fused);
     if (need.used > call->workspace_size)
         return fast_fail(call, LC_FAILED, "linear", "the workspace is smaller than workspace() said");
-    static char nothing[1]; /* a call that needs no workspace may come with none */
-    if (room.base == nullptr)
-        room.base = nothing;
     return fast_lin_go(call, &room, a, fused);
 }
 
-static size_t fast_lin_bytes(const struct lc_call *call, bool fp8, bool fused)
+static size_t fast_lin_bytes(const struct lc_call *call, bool fused)
 {
     union op_args args;
     struct lc_call quiet = *call;
     quiet.msg_size = 0;
     struct fast_lin_room room = { nullptr, 0 };
-    if (ref_linear_check(&quiet, &args) != LC_OK || args.linear.fp8 != fp8)
+    if (ref_linear_check(&quiet, &args) != LC_OK)
         return 0;
     fast_lin_go(&quiet, &room, args.linear, fused);
     return room.used;
 }
 
-static int fast_lin_bf16_run(const struct lc_call *call)
+static int fast_lin_gemm(const struct lc_call *call)
 {
-    return fast_lin_run(call, false, false);
+    return fast_lin_run(call, false);
 }
 
-static size_t fast_lin_bf16_bytes(const struct lc_call *call)
+static size_t fast_lin_gemm_bytes(const struct lc_call *call)
 {
-    return fast_lin_bytes(call, false, false);
+    return fast_lin_bytes(call, false);
 }
 
-static int fast_lin_fp8_run(const struct lc_call *call)
+/* The codes of any number of rows through linear_mma.cuh. */
+static int fast_lin_fused(const struct lc_call *call)
 {
-    return fast_lin_run(call, true, false);
-}
-
-static size_t fast_lin_fp8_bytes(const struct lc_call *call)
-{
-    return fast_lin_bytes(call, true, false);
-}
-
-static int fast_lin_fused_run(const struct lc_call *call)
-{
-    return fast_lin_run(call, true, true);
+    return fast_lin_run(call, true);
 }
 
 static size_t fast_lin_fused_bytes(const struct lc_call *call)
 {
-    return fast_lin_bytes(call, true, true);
+    return fast_lin_bytes(call, true);
 }
 
 extern const struct lc_kernel fast_linear_kernels[];
 const struct lc_kernel fast_linear_kernels[] = {
     /* op, variant, dialect, on_device, claims, run, workspace */
-    { "linear", "bf16", nullptr, 1, 0, fast_lin_bf16_run, fast_lin_bf16_bytes },
-    { "linear", "fp8", nullptr, 1, 0, fast_lin_fp8_run, fast_lin_fp8_bytes },
-    { "linear", "fused", nullptr, 1, 0, fast_lin_fused_run, fast_lin_fused_bytes },
+    { "linear", "gemm", nullptr, 1, 0, fast_lin_gemm, fast_lin_gemm_bytes },
+    { "linear", "fused", nullptr, 1, 0, fast_lin_fused, fast_lin_fused_bytes },
+    { "linear", "gemm-reduce-add", "reduce-add", 1, 0, fast_lin_gemm, fast_lin_gemm_bytes },
+    { "linear", "gemm-bias-fused", "bias-fused", 1, 0, fast_lin_gemm, fast_lin_gemm_bytes },
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },
 };
