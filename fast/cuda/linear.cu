@@ -16,7 +16,7 @@
 extern const struct lc_kernel fast_cast_kernels[];
 
 /* Rows up to which codes are not expanded; and from which operands in awkward places are copied before cuBLAS. */
-enum { FAST_LIN_FEW = 256, FAST_LIN_PACK_ROWS = 64 };
+enum { FAST_LIN_FEW = 96, FAST_LIN_PACK_ROWS = 64 };
 
 struct fast_lin_room {
     char *base; /* NULL: only counting */
@@ -229,7 +229,9 @@ static int fast_lin_go(const struct lc_call *call, struct fast_lin_room *room, c
     bool direct = fast_lin_direct(a, &to.row);
     if (a.fp8 && !expand)
         to.slices = fast_lin_slices(a.m, a.n, a.k);
-    const bool add = direct && !a.fp8 && acc && !inner && !bias_inside; /* cuBLAS adds out_acc in f32, before its rounding */
+    /* cuBLAS adds out_acc (beta = 1) to an F32 output alone. For a BF16 one some of its kernels round the product to BF16 before
+     * they add C, against LIN-2 and whatever the math mode (M = 20, N = 104, K = 520 on an H200): there the finish adds. */
+    const bool add = direct && out_f32 && acc && !bias_inside;
     direct = direct && to.slices == 1 && !bias_inside && (!acc || add);
     if (direct) {
         to.data = (char *) a.out->data;

@@ -36,7 +36,7 @@ struct fast_lin_blas {
     void *scratch;                 /* FAST_LIN_BLAS_BYTES, 256-byte aligned */
     int64_t x_row, w_row, out_row; /* elements, each at least a row long */
     int64_t m, n, k;
-    bool out_f32, add; /* add: to what out holds */
+    bool out_f32, add; /* add: to what out holds; F32 only, see linear.cu */
 };
 
 /* Rows in memory are columns to cuBLAS: out^T (n, m) = w (n, k) x^T (k, m). */

@@ -37,12 +37,15 @@ static __host__ __device__ __forceinline__ uint32_t fast_lin_e4m3_soft(uint32_t 
 /* The two E4M3 codes in bytes 2 HALF and 2 HALF + 1 of a word as two F16, the first in the low half; a NaN code gives NaN. */
 template <int HALF> static __device__ __forceinline__ uint32_t fast_lin_e4m3(uint32_t word)
 {
-    const uint32_t pair = HALF ? word >> 16 : word & 0xffffu;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
     uint32_t h;
-    asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(h) : "h"((uint16_t) pair));
+    if (HALF)
+        asm("{.reg .b16 lo, hi; mov.b32 {lo, hi}, %1; cvt.rn.f16x2.e4m3x2 %0, hi;}" : "=r"(h) : "r"(word));
+    else
+        asm("{.reg .b16 lo, hi; mov.b32 {lo, hi}, %1; cvt.rn.f16x2.e4m3x2 %0, lo;}" : "=r"(h) : "r"(word));
     return h;
 #else
+    const uint32_t pair = HALF ? word >> 16 : word & 0xffffu;
     return fast_lin_e4m3_soft(pair & 255u) | fast_lin_e4m3_soft(pair >> 8) << 16;
 #endif
 }

@@ -7,7 +7,8 @@
  * 8t + 4s + {0, 1} are slots 2t + {0, 1} and codes 8t + 4s + {2, 3} slots 2t + 8 + {0, 1} of step s = 0, 1.
  *
  * Warps divide a tile by rows, columns and, WARPS_K ways, by groups: few rows are then decoded once, not by every warp. A stage
- * is 128 k: one word of scales a row, made f32 a stage ahead by the thread that fetched it. */
+ * is 128 k: one word of scales a row, made f32 a stage ahead. The loop is bound by instructions, not by memory or cores: hence
+ * pointers that advance, and several blocks a processor, whose barriers do not coincide. */
 #ifndef FAST_LINEAR_MMA_CUH
 #define FAST_LINEAR_MMA_CUH
 
@@ -32,14 +33,14 @@ struct fast_lin_mma {
 /* The pitch of a row in shared memory: rows of a warp's access fall into different banks. */
 enum { FAST_LIN_PITCH = 128 + 32, FAST_LIN_PITCH_E2M1 = 64 + 16 };
 
-static __device__ __forceinline__ void fast_lin_copy16(uint32_t to, const char *from, bool there)
+static __device__ __forceinline__ void fast_lin_copy16(uint32_t to, const char *from)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(there ? 16 : 0) : "memory");
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 }
 
-static __device__ __forceinline__ void fast_lin_copy4(uint32_t to, const char *from, bool there)
+static __device__ __forceinline__ void fast_lin_copy4(uint32_t to, const char *from)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(to), "l"(from), "r"(there ? 4 : 0) : "memory");
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
 }
 
 template <int PENDING> static __device__ __forceinline__ void fast_lin_wait(void)
@@ -55,14 +56,21 @@ static __device__ __forceinline__ void fast_lin_core(float d[4], const uint32_t 
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
 }
 
-template <int BM_, int BN_, int WARPS_M_, int WARPS_N_, int WARPS_K_, int STAGES_, bool E2M1_, bool F32_> struct fast_lin_tile {
+/* BLOCKS of them are to share a processor. */
+template <int BM_, int BN_, int WARPS_M_, int WARPS_N_, int WARPS_K_, int STAGES_, int BLOCKS_, bool E2M1_, bool F32_>
+struct fast_lin_tile {
     static constexpr int BM = BM_, BN = BN_, WARPS_M = WARPS_M_, WARPS_N = WARPS_N_, WARPS_K = WARPS_K_, STAGES = STAGES_;
+    static constexpr int BLOCKS = BLOCKS_;
     static constexpr bool E2M1 = E2M1_, F32 = F32_;
     static constexpr int THREADS = 32 * WARPS_M * WARPS_N * WARPS_K, ROWS = BM + BN;
     static constexpr int MI = BM / 16 / WARPS_M, NI = BN / 8 / WARPS_N, ACC = MI * NI * 4;
     static constexpr int B_PITCH = E2M1 ? FAST_LIN_PITCH_E2M1 : FAST_LIN_PITCH;
     static constexpr int A_BYTES = BM * FAST_LIN_PITCH, B_BYTES = BN * B_PITCH, STAGE_BYTES = A_BYTES + B_BYTES + 4 * ROWS;
     static constexpr int SCALES = STAGES * STAGE_BYTES, BYTES = SCALES + 2 * 4 * 4 * ROWS;
+    /* Copies of 16 bytes that a thread issues a stage; all of its copies have the same place in their rows. */
+    static constexpr int A_CHUNKS = 8, B_CHUNKS = E2M1 ? 4 : 8;
+    static constexpr int A_COPIES = (BM * A_CHUNKS + THREADS - 1) / THREADS, B_COPIES = (BN * B_CHUNKS + THREADS - 1) / THREADS;
+    static constexpr int SF_COPIES = (ROWS + THREADS - 1) / THREADS;
     static_assert(MI * 16 * WARPS_M == BM && NI * 8 * WARPS_N == BN && 4 % WARPS_K == 0 && STAGES >= 3, "tile");
     static_assert((WARPS_K - 1) * WARPS_M * WARPS_N * ACC * 128 <= SCALES, "the warps' sums must fit");
 };
@@ -80,56 +88,83 @@ static __host__ __device__ __forceinline__ struct fast_lin_spot fast_lin_spot_of
     return { (int64_t) (at % p.tiles_m) * bm, (int64_t) (at / p.tiles_m) * bn, first, end < all ? end : all, (int32_t) slice };
 }
 
-/* Stage kt into its slot of shared memory; what lies beyond a matrix is zero there and not read. */
+/* What a thread copies: where from, for the stage that comes next, and where to in a slot. Rows and columns beyond the matrices
+ * are not copied: what then lies in shared memory reaches only sums that nobody stores. */
+template <class T> struct fast_lin_source {
+    const char *a[T::A_COPIES], *b[T::B_COPIES], *sf[T::SF_COPIES];
+    int64_t sf_step[T::SF_COPIES];       /* bytes */
+    uint32_t a_there, b_there, sf_there; /* a bit a copy */
+};
+
 template <class T>
-static __device__ __forceinline__ void fast_lin_fetch(const struct fast_lin_mma &p, const struct fast_lin_spot &at, uint32_t slot,
-                                                      int32_t kt)
+static __device__ __forceinline__ void fast_lin_source_of(const struct fast_lin_mma &p, const struct fast_lin_spot &at,
+                                                          struct fast_lin_source<T> &from)
 {
-    const int64_t a_bytes = 32 * (int64_t) p.groups, b_bytes = T::E2M1 ? a_bytes / 2 : a_bytes;
-    constexpr int B_CHUNKS = T::E2M1 ? 4 : 8;
+    from.a_there = from.b_there = from.sf_there = 0;
 #pragma unroll
-    for (int i = 0; i < (T::BM * 8 + T::THREADS - 1) / T::THREADS; i++) {
-        const int u = (int) threadIdx.x + i * T::THREADS, row = u / 8, chunk = u % 8;
-        const int64_t c = (int64_t) kt * 128 + chunk * 16;
-        const bool there = at.row + row < p.rows && c < a_bytes;
-        if (u < T::BM * 8)
-            fast_lin_copy16(slot + (uint32_t) (row * FAST_LIN_PITCH + chunk * 16),
-                            there ? p.a + (at.row + row) * p.a_row + c : p.a, there);
+    for (int i = 0; i < T::A_COPIES; i++) {
+        const int u = (int) threadIdx.x + i * T::THREADS, row = u / T::A_CHUNKS, chunk = u % T::A_CHUNKS;
+        const bool there = row < T::BM && at.row + row < p.rows;
+        from.a[i] = there ? p.a + (at.row + row) * p.a_row + (int64_t) at.first * 128 + chunk * 16 : p.a;
+        from.a_there |= there ? 1u << i : 0u;
     }
 #pragma unroll
-    for (int i = 0; i < (T::BN * B_CHUNKS + T::THREADS - 1) / T::THREADS; i++) {
-        const int u = (int) threadIdx.x + i * T::THREADS, row = u / B_CHUNKS, chunk = u % B_CHUNKS;
-        const int64_t c = (int64_t) kt * (B_CHUNKS * 16) + chunk * 16;
-        const bool there = at.col + row < p.n && c < b_bytes;
-        if (u < T::BN * B_CHUNKS)
-            fast_lin_copy16(slot + (uint32_t) (T::A_BYTES + row * T::B_PITCH + chunk * 16),
-                            there ? p.b + (at.col + row) * p.b_row + c : p.b, there);
+    for (int i = 0; i < T::B_COPIES; i++) {
+        const int u = (int) threadIdx.x + i * T::THREADS, row = u / T::B_CHUNKS, chunk = u % T::B_CHUNKS;
+        const bool there = row < T::BN && at.col + row < p.n;
+        from.b[i] = there ? p.b + (at.col + row) * p.b_row + (int64_t) at.first * (T::B_CHUNKS * 16) + chunk * 16 : p.b;
+        from.b_there |= there ? 1u << i : 0u;
     }
 #pragma unroll
-    for (int i = 0; i < (T::ROWS + T::THREADS - 1) / T::THREADS; i++) {
+    for (int i = 0; i < T::SF_COPIES; i++) {
         const int r = (int) threadIdx.x + i * T::THREADS;
         const bool of_a = r < T::BM;
-        const int64_t row = of_a ? at.row + r : at.col + (r - T::BM);
-        const bool there = row < (of_a ? p.rows : p.n);
-        const char *const sf = of_a ? p.a_sf : p.b_sf;
-        if (r < T::ROWS)
-            fast_lin_copy4(slot + (uint32_t) (T::A_BYTES + T::B_BYTES + 4 * r),
-                           there ? sf + 4 * ((int64_t) kt * (of_a ? p.a_pad : p.b_pad) + row) : sf, there);
+        const int64_t row = of_a ? at.row + r : at.col + (r - T::BM), pad = of_a ? p.a_pad : p.b_pad;
+        const bool there = r < T::ROWS && row < (of_a ? p.rows : p.n);
+        from.sf[i] = (of_a ? p.a_sf : p.b_sf) + (there ? 4 * (at.first * pad + row) : 0);
+        from.sf_step[i] = 4 * pad;
+        from.sf_there |= there ? 1u << i : 0u;
     }
 }
 
-/* A stage's scales as f32, [group][row]: by the threads that fetched the words, so no barrier lies between. */
+/* The next stage into a slot; groups: how many of K are left at its start. */
+template <class T>
+static __device__ __forceinline__ void fast_lin_fetch(struct fast_lin_source<T> &from, uint32_t slot, int32_t groups)
+{
+    static_assert(T::THREADS % 8 == 0, "a thread's chunk");
+    const bool a_k = (int) threadIdx.x % T::A_CHUNKS / 2 < groups; /* 32 codes a group */
+    const bool b_k = (int) threadIdx.x % T::B_CHUNKS / (T::B_CHUNKS / 4) < groups;
+    const uint32_t a_to = slot + threadIdx.x / T::A_CHUNKS * FAST_LIN_PITCH + threadIdx.x % T::A_CHUNKS * 16;
+    const uint32_t b_to = slot + T::A_BYTES + threadIdx.x / T::B_CHUNKS * T::B_PITCH + threadIdx.x % T::B_CHUNKS * 16;
+#pragma unroll
+    for (int i = 0; i < T::A_COPIES; i++) {
+        if (a_k && (from.a_there >> i & 1u))
+            fast_lin_copy16(a_to + (uint32_t) (i * (T::THREADS / T::A_CHUNKS) * FAST_LIN_PITCH), from.a[i]);
+        from.a[i] += 128;
+    }
+#pragma unroll
+    for (int i = 0; i < T::B_COPIES; i++) {
+        if (b_k && (from.b_there >> i & 1u))
+            fast_lin_copy16(b_to + (uint32_t) (i * (T::THREADS / T::B_CHUNKS) * T::B_PITCH), from.b[i]);
+        from.b[i] += T::B_CHUNKS * 16;
+    }
+#pragma unroll
+    for (int i = 0; i < T::SF_COPIES; i++) {
+        if (from.sf_there >> i & 1u)
+            fast_lin_copy4(slot + (uint32_t) (T::A_BYTES + T::B_BYTES + 4 * i * T::THREADS) + 4 * threadIdx.x, from.sf[i]);
+        from.sf[i] += from.sf_step[i];
+    }
+}
+
+/* A stage's scales as f32, [group][row]. */
 template <class T> static __device__ __forceinline__ void fast_lin_scales(const char *slot, float *scales)
 {
 #pragma unroll
-    for (int i = 0; i < (T::ROWS + T::THREADS - 1) / T::THREADS; i++) {
-        const int r = (int) threadIdx.x + i * T::THREADS;
-        if (r >= T::ROWS)
-            break;
-        const uint32_t word = *(const uint32_t *) (slot + T::A_BYTES + T::B_BYTES + 4 * r);
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            scales[j * T::ROWS + r] = __uint_as_float(fast_lin_scale(word >> 8 * j & 255u));
+    for (int i = 0; i < (4 * T::ROWS + T::THREADS - 1) / T::THREADS; i++) {
+        const int u = (int) threadIdx.x + i * T::THREADS;
+        if (u < 4 * T::ROWS)
+            scales[u] = __uint_as_float(
+                fast_lin_scale(*(const uint8_t *) (slot + T::A_BYTES + T::B_BYTES + 4 * (u % T::ROWS) + u / T::ROWS)));
     }
 }
 
@@ -230,7 +265,7 @@ static __device__ __forceinline__ void fast_lin_store(const struct fast_lin_mma 
 }
 
 template <class T>
-static __global__ void __launch_bounds__(T::THREADS) fast_lin_mma_kernel(const __grid_constant__ struct fast_lin_mma p)
+static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) fast_lin_mma_kernel(const __grid_constant__ struct fast_lin_mma p)
 {
     extern __shared__ __align__(16) char fast_lin_shared[];
     if (p.only != nullptr && *p.only == 0)
@@ -242,30 +277,32 @@ static __global__ void __launch_bounds__(T::THREADS) fast_lin_mma_kernel(const _
     for (uint32_t tile = blockIdx.x; tile < p.tiles; tile += gridDim.x) {
         const struct fast_lin_spot at = fast_lin_spot_of(p, tile, T::BM, T::BN);
         float acc[T::MI][T::NI][4] = {};
-        const int32_t count = at.last - at.first;
+        const int32_t count = at.last - at.first, groups = p.groups - 4 * at.first; /* what is left of K */
+        struct fast_lin_source<T> from;
+        fast_lin_source_of<T>(p, at, from);
 #pragma unroll
         for (int s = 0; s < T::STAGES - 1; s++) {
             if (s < count)
-                fast_lin_fetch<T>(p, at, base + (uint32_t) (s * T::STAGE_BYTES), at.first + s);
+                fast_lin_fetch<T>(from, base + (uint32_t) (s * T::STAGE_BYTES), groups - 4 * s);
             asm volatile("cp.async.commit_group;" ::: "memory");
         }
         fast_lin_wait<T::STAGES - 2>();
+        __syncthreads();
         fast_lin_scales<T>(fast_lin_shared, scales);
         int slot = 0, filled = T::STAGES - 1; /* stage s lies in slot s % STAGES; the next to fill */
         for (int32_t s = 0; s < count; s++) {
             fast_lin_wait<T::STAGES - 3>(); /* stages s and s + 1 are here, of this thread; the barrier: of all */
             __syncthreads();                /* and nobody reads stage s - 1 or its scales any more */
             if (s + T::STAGES - 1 < count)
-                fast_lin_fetch<T>(p, at, base + (uint32_t) (filled * T::STAGE_BYTES), at.first + s + T::STAGES - 1);
+                fast_lin_fetch<T>(from, base + (uint32_t) (filled * T::STAGE_BYTES), groups - 4 * (s + T::STAGES - 1));
             asm volatile("cp.async.commit_group;" ::: "memory");
             const int next = slot + 1 == T::STAGES ? 0 : slot + 1;
             if (s + 1 < count)
                 fast_lin_scales<T>(fast_lin_shared + next * T::STAGE_BYTES, scales + (s + 1) % 2 * (4 * T::ROWS));
-            const int32_t groups = p.groups - 4 * (at.first + s);
 #pragma unroll
             for (int i = 0; i < 4 / T::WARPS_K; i++) {
                 const int q = i * T::WARPS_K + wk;
-                if (q < groups)
+                if (q < groups - 4 * s)
                     fast_lin_group<T>(fast_lin_shared + slot * T::STAGE_BYTES, scales + s % 2 * (4 * T::ROWS), q, m0, n0, acc);
             }
             filled = slot;
@@ -294,29 +331,27 @@ static __global__ void __launch_bounds__(T::THREADS) fast_lin_mma_kernel(const _
 
 enum { FAST_LIN_PROCESSORS = 132, FAST_LIN_MOST_SLICES = 16 };
 
-struct fast_lin_shape { /* of a tile */
-    int bm, bn;
+struct fast_lin_shape { /* of a tile; blocks: how many share a processor */
+    int bm, bn, blocks;
 };
 
 static inline struct fast_lin_shape fast_lin_shape_of(int64_t m)
 {
     if (m <= 16)
-        return { 16, 64 };
+        return { 16, 64, 2 };
     if (m <= 32)
-        return { 32, 64 };
+        return { 32, 64, 2 };
     if (m <= 64)
-        return { 64, 64 };
-    if (m <= 128)
-        return { 128, 64 };
-    return { 128, 128 };
+        return { 64, 128, 1 };
+    return { 128, 128, 1 };
 }
 
-/* Slices of K, so that all processors work; at least 4 stages each. A function of the shape, so that results repeat. */
+/* Slices of K, so that all processors are full; at least 4 stages each. A function of the shape, so that results repeat. */
 static inline int32_t fast_lin_slices(int64_t m, int64_t n, int64_t k)
 {
     const struct fast_lin_shape s = fast_lin_shape_of(m);
     const int64_t tiles = ((m + s.bm - 1) / s.bm) * ((n + s.bn - 1) / s.bn), stages = (k + 127) / 128;
-    int64_t want = tiles > 0 ? FAST_LIN_PROCESSORS / tiles : 1;
+    int64_t want = tiles > 0 ? s.blocks * FAST_LIN_PROCESSORS / tiles : 1;
     if (want > stages / 4)
         want = stages / 4;
     if (want > FAST_LIN_MOST_SLICES)
@@ -341,7 +376,8 @@ template <class T> static int fast_lin_start(const struct lc_call *call, struct 
     const int32_t stages = (p.groups + 3) / 4;
     p.tiles_m = (uint32_t) tiles_m, p.tiles = (uint32_t) tiles;
     p.stages = (stages + p.slices - 1) / p.slices;
-    const int64_t most = p.only != nullptr ? (int64_t) FAST_LIN_PROCESSORS : tiles; /* a launch that mostly does nothing is kept small */
+    const int64_t most = p.only != nullptr ? (int64_t) FAST_LIN_PROCESSORS
+                                           : tiles; /* a launch that mostly does nothing is kept small */
     return fast_launch(call, "linear", kernel, tiles < most ? tiles : most, T::THREADS, p, T::BYTES);
 }
 
@@ -350,15 +386,13 @@ template <bool E2M1, bool F32> static int fast_lin_mma_run(const struct lc_call 
     const struct fast_lin_shape s = fast_lin_shape_of(p.rows);
     int status = LC_UNSUPPORTED;
     if (s.bm == 32)
-        status = fast_lin_start<fast_lin_tile<32, 64, 1, 2, 4, 6, E2M1, F32>>(call, p);
+        status = fast_lin_start<fast_lin_tile<32, 64, 1, 2, 4, 6, 2, E2M1, F32>>(call, p);
     else if (s.bm == 64)
-        status = fast_lin_start<fast_lin_tile<64, 64, 2, 2, 4, 6, E2M1, F32>>(call, p);
-    else if (s.bn == 64 && s.bm == 128)
-        status = fast_lin_start<fast_lin_tile<128, 64, 4, 2, 2, 5, E2M1, F32>>(call, p);
+        status = fast_lin_start<fast_lin_tile<64, 128, 2, 4, 2, 5, 1, E2M1, F32>>(call, p);
     else if (s.bm == 128)
-        status = fast_lin_start<fast_lin_tile<128, 128, 2, 4, 1, 4, E2M1, F32>>(call, p);
+        status = fast_lin_start<fast_lin_tile<128, 128, 2, 4, 1, 4, 1, E2M1, F32>>(call, p);
     if (status == LC_UNSUPPORTED) /* the smallest, wherever another does not fit */
-        status = fast_lin_start<fast_lin_tile<16, 64, 1, 2, 4, 6, E2M1, F32>>(call, p);
+        status = fast_lin_start<fast_lin_tile<16, 64, 1, 2, 4, 6, 2, E2M1, F32>>(call, p);
     return status;
 }
 
