@@ -60,4 +60,4 @@ step() {
     return $status
 }
 
-build_packages=(build-essential meson ninja-build pkg-config python3 libhdf5-dev libjansson-dev libssl-dev librandom123-dev)
+build_packages=(build-essential meson ninja-build pkg-config python3 libhdf5-dev libjansson-dev libssl-dev librandom123-dev libopenblas-dev)

@@ -31,7 +31,7 @@ void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors
     uint32_t n = 0;
     for (int i = 0; i < MAX_TENSORS; i++) {
         const struct slot *const s = &c->slot[i];
-        if (!s->listed)
+        if (!s->listed || s->hidden)
             continue;
         tensors[n] = s->t;
         tensors[n].data = s->miss == NULL_POINTER   ? NULL

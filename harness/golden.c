@@ -183,7 +183,7 @@ static int read_y(hid_t group, const struct call *c, struct iv **y, char *why, s
     *y = NULL;
     if (!h5_has(group, names[0]))
         return 0;
-    const int64_t rows = c->op->rows(&c->args), cols = c->op->cols(&c->args, 0);
+    const int64_t rows = c->op->rows(&c->args), cols = c->op->cols(&c->args, c->op->y_tensor);
     const size_t n = (size_t) (rows * cols);
     double *const end = malloc((3 * n + 1) * sizeof *end);
     *y = malloc((n + 1) * sizeof **y);

@@ -54,6 +54,7 @@ struct slot {           /* one tensor of a call; storage lies in the arena */
     int64_t storage[3];   /* dims of the storage in elements of t.dtype, row-major; its size for HDF5 and the arena */
     int64_t shift;        /* bytes behind same_as's start; of refusals alone */
     int64_t miss;         /* bytes by which the base misses a 128-byte boundary, or one of the pointers above */
+    int hidden;           /* judged, but not handed to the kernel, which gets same_as alone (LIN-2) */
     size_t offset, bytes; /* in the arena, set by arena_layout */
 };
 
@@ -122,7 +123,9 @@ struct op {
     /* Not NULL: the k of bounds is the largest of a function of the call and of the kernel's claims, which these words say. */
     const char *k_words;
     double (*k_of)(const union op_args *args, uint32_t claims);
-    int det2_reported; /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
+    int y_tensor;                       /* the tensor whose columns y has; 0 where nothing is said */
+    int (*heavy)(const struct kase *k); /* not NULL, and it says 1: too long a case for pairs to take */
+    int det2_reported;                  /* DET-2 is reported, and required only of a kernel that claims LC_BATCH_INVARIANT */
 };
 
 /* The slot's bytes are another output's and so no own dataset of a file (RMS-7); an output in an input's place has one (HAD-4). */

@@ -10,7 +10,8 @@ int room_open(struct room *room, const struct op *op, const union op_args *args,
     memset(room, 0, sizeof *room);
     for (int i = 0; i < MAX_TENSORS; i++) {
         cols[i] = op->tensors[i].name && op_tensor(op, args, i) ? op->cols(args, i) : 0;
-        most = (size_t) cols[i] > most ? (size_t) cols[i] : most;
+        if (i == 0 || (op->tensors[i].name && op->tensors[i].dir == DIR_OUT)) /* of other inputs no row is kept here */
+            most = (size_t) cols[i] > most ? (size_t) cols[i] : most;
     }
     room->iv = calloc(most * (MAX_TENSORS + 1), sizeof *room->iv);
     room->code = calloc(most * MAX_TENSORS, sizeof *room->code);

@@ -62,8 +62,9 @@ static void fill_row(struct call *c, int slot, int64_t row, enum foreign what)
 {
     static const double values[FOREIGN] = { NAN, INFINITY, 0x1p120, 0 };
     const int64_t cols = c->op->cols(&c->args, slot);
+    const double v = c->slot[slot].fmt == LC_UE8M0 && what != ROW_NAN && what != ROW_HUGE ? 1 : values[-what - 1];
     for (int64_t col = 0; col < cols; col++)
-        put(c, slot, row, col, values[-what - 1]);
+        put(c, slot, row, col, v); /* a scale is a power of two or NaN (FMT-3) */
 }
 
 static int leave(void *user, const char *tensor, void *storage, size_t bytes)

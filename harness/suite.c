@@ -53,7 +53,7 @@ static bool has(const struct kase *k, int axis, struct axis_value v)
 static bool counts(const struct kase *k, int a, int b)
 {
     bool empty = false, by_these = false;
-    for (const char *const *name = (const char *const[]) { "M", "B", NULL }; *name; name++) {
+    for (const char *const *name = (const char *const[]) { "M", "B", "N", NULL }; *name; name++) {
         const int axis = axis_of(k->op, *name);
         if (axis >= 0 && k->i[axis] == 0) {
             empty = true;
@@ -74,7 +74,7 @@ static bool complete(const struct sweep *s, int a, int i, int b, int j, uint64_t
             k->f[x] = s->value[x][pick].f;
         }
         s->op->settle(k);
-        if (has(k, a, s->value[a][i]) && has(k, b, s->value[b][j]) && counts(k, a, b))
+        if (has(k, a, s->value[a][i]) && has(k, b, s->value[b][j]) && counts(k, a, b) && !(s->op->heavy && s->op->heavy(k)))
             return true;
     }
     return false;

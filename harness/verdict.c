@@ -77,7 +77,7 @@ void judge_values(const struct call *c, const uint8_t *after, const struct iv *g
                 if (at >= 0) /* else the row owns nothing here: what an earlier one had stays in sight (inv_freq, ROT-1) */
                     room.row[i][col] = code_at(c->slot[i].fmt, after + c->slot[i].offset + at, col);
             }
-        room.want.given_y = given_y ? given_y + row * cols[0] : NULL;
+        room.want.given_y = given_y ? given_y + row * cols[c->op->y_tensor] : NULL;
         room.want.claims = r->claims;
         c->op->ref(&c->args, row, &room.got, &room.want);
         for (int i = 0; i < MAX_TENSORS; i++) {

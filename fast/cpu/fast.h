@@ -18,8 +18,8 @@ enum {
     FAST_SMALL_CALL = 1 << 15 /* a call of fewer elements is not spread over threads */
 };
 
-extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_rope_table_kernels[],
-    fast_hadamard_kernels[]; /* each ends at op == NULL */
+extern const struct lc_kernel fast_cast_kernels[], fast_rmsnorm_kernels[], fast_rope_table_kernels[], fast_hadamard_kernels[],
+    fast_linear_kernels[]; /* each ends at op == NULL */
 
 static inline int64_t fast_min(int64_t a, int64_t b)
 {

@@ -8,7 +8,7 @@ enum { MAX_KERNELS = 32 };
 const struct lc_plugin *lc_plugin_v1(void)
 {
     static const struct lc_kernel *const tables[] = { fast_cast_kernels, fast_rmsnorm_kernels, fast_rope_table_kernels,
-                                                      fast_hadamard_kernels };
+                                                      fast_hadamard_kernels, fast_linear_kernels };
     static struct lc_kernel all[MAX_KERNELS + 1]; /* the last one stays the end */
     static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "cpu", all };
     int n = 0;

@@ -52,7 +52,8 @@ static int fill_case(struct test_case *const c, struct why *const why)
     } oracle[] = { { "cast", oracle_cast },
                    { "rmsnorm", oracle_rmsnorm },
                    { "rope_table", oracle_rope_table },
-                   { "hadamard", oracle_hadamard } };
+                   { "hadamard", oracle_hadamard },
+                   { "linear", oracle_linear } };
     const char *const op = find_text(&c->about, "op", why);
     const char *const id = find_text(&c->about, "case", why);
     size_t which = 0;

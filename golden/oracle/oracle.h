@@ -5,7 +5,7 @@
  * names is one call on the exact real, and codes are found by search. Slow and short on purpose.
  *
  *   - main.c: walks the cases; h5.c: the file format "layercheck-1"; data.c: the same in memory
- *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD
+ *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD; linear.c: LIN
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H
@@ -182,5 +182,6 @@ int oracle_cast(struct test_case *c, struct why *why);
 int oracle_rmsnorm(struct test_case *c, struct why *why);
 int oracle_rope_table(struct test_case *c, struct why *why);
 int oracle_hadamard(struct test_case *c, struct why *why);
+int oracle_linear(struct test_case *c, struct why *why);
 
 #endif

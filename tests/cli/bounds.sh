@@ -39,5 +39,23 @@ for log2_n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do
 done
 has 'hadamard: list shows the bound' - "(log2 n + ${k_of%.0}) u (" < <("$program" list hadamard)
 
+# LIN-1: k is a function of K
+k_of=$(sed -n 's/^#define REF_LINEAR_K(k) ((double) (k) + \([0-9]*\))$/\1/p' "$source/ref/ops.h")
+ok 'linear: k of ref/ops.h' test -n "$k_of"
+for steps in 48 64; do
+    for part in 2 1; do
+        sed "s/@STEPS@/$steps/; s/@TWICE_K@/$(((steps + k_of) * part))/" "$source/tests/bounds/linear.g" >$part.g
+    done
+    ok "linear: (K + $k_of) u is proven, K = $steps" gappa 2.g
+    if gappa 1.g >half.out 2>&1; then fail "linear: half of it is proven as well, K = $steps" half.out; else pass; fi
+    has 'linear: half of it fails because it is not proven' half.out 'some properties were not satisfied'
+    scripts=$((scripts + 1))
+done
+sed 's/@FOUR_K@/169/' "$source/tests/bounds/linear_core.g" >core.g
+sed 's/@FOUR_K@/84/' "$source/tests/bounds/linear_core.g" >half.g
+ok 'linear: cores, 10.5u for 16 products' gappa core.g
+if gappa half.g >half.out 2>&1; then fail 'linear: cores, half of it is proven as well' half.out; else pass; fi
+has 'linear: list shows the bound' - "(K + $k_of) u (" < <("$program" list linear)
+
 ok 'some operator has a bound' test $scripts -gt 0
 finish

@@ -24,8 +24,8 @@ done
 python3 - "$source/tests/conforming/variants.h" >rows <<'E2'
 import json, re, sys
 text = open(sys.argv[1]).read()
-v = re.findall(r"^VD?\((\w+), (\w+),", text, re.M)
-b = re.findall(r'^BD?\((\w+), (\w+), "([^"]+)", "([^"]+)"', text, re.M)
+v = re.findall(r"^V[DK]?\((\w+), (\w+),", text, re.M)
+b = re.findall(r'^B[DK]?\((\w+), (\w+), "([^"]+)", "([^"]+)"', text, re.M)
 d = re.findall(r'^D\((\w+), (\w+), "([^"]+)"', text, re.M)
 s = json.load(open("conforming.json"))
 good = {key for key, row in s["rows"].items() if row["cases"] == row.get("pass", 0) > 0}

@@ -42,6 +42,11 @@ assert ladder[0]["runs"] >= 30 and ladder[0]["skipped"] == 0, ladder
 E2
     has "$backend: the text is that of the screen" r.txt "$(grep ' cells: ' out)"
 done
+# ---- out_acc in place (LIN-2); DET-2 of linear is reported, but of a kernel that claims it ----
+exits 0 'linear' determinism linear --backend cpu --case 'linear(M=17,acc=inplace)' --case 'linear(M=17,N=8,K=256,x=e4m3,w=e2m1,acc=same)' --report json:r.json
+is 'linear: the loop' "$(python3 -c '
+import json
+print(*sorted({c["word"] for c in json.load(open("r.json"))["rows"]["cpu/loop linear"].values()}))')" 'n.a. same'
 exits 0 'words choose perturbations' determinism batch base rmsnorm --backend cpu --suite ./few.txt --report json:r.json
 is 'words choose perturbations' "$(python3 -c '
 import json

@@ -46,11 +46,11 @@ says() { # says WHAT TEXT: `both` has it
 # ---- made again, the same bytes ----
 exits 0 'gen' golden gen -o one
 exits 0 'gen again' golden gen -o two
-for op in cast rmsnorm rope_table hadamard; do
+for op in cast rmsnorm rope_table hadamard linear; do
     ok "$op.h5 is reproducible" cmp "one/$op.h5" "two/$op.h5"
     ok "golden/$op.h5 is what the oracle makes of this contract and suite" cmp "one/$op.h5" "$root/golden/$op.h5"
 done
-ok 'nothing else is left behind' test "$(echo one/*)" = 'one/cast.h5 one/hadamard.h5 one/rmsnorm.h5 one/rope_table.h5'
+ok 'nothing else is left behind' test "$(echo one/*)" = 'one/cast.h5 one/hadamard.h5 one/linear.h5 one/rmsnorm.h5 one/rope_table.h5'
 ok 'all goldens are below 8 MiB' test "$(cat "$root"/golden/*.h5 | wc -c)" -lt 8388608
 exits 0 'export' export --suite golden -o inputs.h5
 exits 0 'export again' export --suite golden -o inputs2.h5
@@ -67,7 +67,7 @@ cases=$(sed -n 's/^golden check: \([0-9]*\) of \1 cases agree.*/\1/p' both)
 ok 'golden check looks at a hundred cases' test "${cases:-0}" -ge 100
 used=$(sed -n 's/.*hull takes \([0-9.]*\) of the.*/\1/p' both)
 ok "the bound is neither passed nor idle: $used" awk -v u="${used:-0}" 'BEGIN { exit !(u > 0.8 && u <= 1) }'
-for op in rmsnorm hadamard; do # each of them
+for op in rmsnorm hadamard linear; do # each of them
     exits 0 "golden check $op" golden check $op
     used=$(sed -n 's/.*hull takes \([0-9.]*\) of the.*/\1/p' both)
     ok "$op: the bound is neither passed nor idle: $used" awk -v u="${used:-0}" 'BEGIN { exit !(u > 0.8 && u <= 1) }'
@@ -75,11 +75,12 @@ done
 exits 3 'golden check of no such operator' golden check nosuch
 exits 3 'golden check of no such file' golden check ./nosuch.h5
 for backend in ref cpu; do
-    exits 0 "run --golden --backend $backend" run --golden --backend "$backend"
-    judged=$(sed -n 's/^\([0-9]*\) of \1 cases passed.*/\1/p' both)
-    for dialect in hf f32res gemma f32cast deepgemm sf-floor f32-nan; do # the others are in one of these
-        exits 0 "run --golden --backend $backend --dialect $dialect" run --golden --backend "$backend" --dialect $dialect
-        judged=$((judged + $(sed -n 's/^\([0-9]*\) of \1 cases passed.*/\1/p' both)))
+    exits 0 "run --golden --backend $backend" run --golden --backend "$backend" --report jsonl:one.jsonl
+    judged=$(grep -o '"case": *"[^"]*"' one.jsonl | sort -u | wc -l) # some operators have two kernels
+    for dialect in hf f32res gemma f32cast deepgemm sf-floor f32-nan reduce-add bias-fused; do # the others are in one of these
+        exits 0 "run --golden --backend $backend --dialect $dialect" run --golden --backend "$backend" --dialect $dialect \
+            --report jsonl:one.jsonl
+        judged=$((judged + $(grep -o '"case": *"[^"]*"' one.jsonl | sort -u | wc -l)))
     done
     ok "run --golden --backend $backend: $judged of $cases cases, all dialects together" test "$judged" = "$cases"
 done

@@ -3,7 +3,7 @@
 # Every row of the refusal tables (ERR-1) is refused by ref and cpu, and a kernel that accepts everything fails every one.
 . "$(dirname "$0")/lib.sh"
 
-for op in rmsnorm cast rope_table hadamard; do
+for op in rmsnorm cast rope_table hadamard linear; do
     # all bad values that `list` shows, less "-"
     listed=$("$program" list $op | sed -n 's/^  axis     bad .*: //p' | tr '|' '\n' | grep -vcx -e '-')
     in_source=$(cat "$source/harness/ops/$op"*.c | sed -n '/bads\[\] = {/,/^};/p' | grep -c '^    { "')
@@ -14,11 +14,12 @@ for op in rmsnorm cast rope_table hadamard; do
     done
     for backend in ref cpu; do
         exits 0 "$op $backend" run $op --backend $backend --suite ci -k bad= --report junit:r.xml --report jsonl:r.jsonl
-        is "$op $backend: passed" "$(outcomes r.jsonl | grep -c '^pass ')" "$listed"
+        kernels=$(python3 -c 'import json; print(len({json.loads(line)["kernel"] for line in open("r.jsonl")}))')
+        is "$op $backend: passed" "$(outcomes r.jsonl | grep -c '^pass ')" "$((listed * kernels))"
         ok "$op $backend: junit agrees" python3 -c '
 import sys, xml.etree.ElementTree as e
 s = e.parse("r.xml").getroot().find("testsuite")
-sys.exit(not (int(s.get("tests")) == int(sys.argv[1]) == len(s.findall("testcase")) and s.get("failures") == s.get("errors") == s.get("skipped") == "0"))' "$listed"
+sys.exit(not (int(s.get("tests")) == int(sys.argv[1]) == len(s.findall("testcase")) and s.get("failures") == s.get("errors") == s.get("skipped") == "0"))' "$((listed * kernels))"
     done
     exits 1 "$op accepts_all" run $op --backend "plugin:$build/accepts_all.so" --suite ci -k bad= --report jsonl:r.jsonl
     is "$op accepts_all: failed by check refusal" "$(python3 -c '

@@ -19,6 +19,7 @@ said list_rmsnorm 0 list rmsnorm
 said list_cast 0 list cast
 said list_rope_table 0 list rope_table
 said list_hadamard 0 list hadamard
+said list_linear 0 list linear
 said list_smoke_ties 0 list rmsnorm --suite smoke -k fill=ties
 said spec_rms_3 0 spec RMS-3
 said spec 0 spec

@@ -22,5 +22,7 @@ lacking 'without trunc=0' 's/^pairs rope_table()/pairs rope_table(trunc=1)/; s/,
 lacking 'without refusals of rope_table' '/^rope_table(bad=\*)/d' 'rope_table(bad=rotary-odd)'
 lacking 'without n=32768' 's/^pairs hadamard()/pairs hadamard(n={2,4,8,16,32,64,128,256,512,1024,2048,4096,8192,16384})/; s/n=\*/n=128/' 'hadamard('
 lacking 'without refusals of hadamard' '/^hadamard(bad=\*)/d' 'hadamard(bad=n-96)'
+lacking 'without w=e2m1' 's/^pairs linear()/pairs linear(w={bf16,e4m3})/; s/w={\(bf16,\)*e4m3,e2m1}/w=e4m3/; s/w=\*/w=e4m3/' 'w=e2m1'
+lacking 'without refusals of linear' '/^linear(bad=\*)/d' 'linear(bad=acc-flat)'
 lacking 'without pairs' '/^pairs/d' 'rmsnorm('
 finish

@@ -11,10 +11,12 @@
         return plain_##op(call, &knobs, MUT_none);                                                                               \
     }
 #define BD B
+#define BK B
 #include "variants.h"
 
 static const struct lc_kernel kernels[] = {
 #define B(id, op, ...) { #op, #id, NULL, 0, 0, run_##op##_##id, NULL },
+#define BK(id, op, ...) { #op, #id, NULL, 0, LC_K8_CORES, run_##op##_##id, NULL },
 #define BD(id, op, ...) { #op, #id, NULL, 0, LC_DENSE_HADAMARD, run_##op##_##id, NULL },
 #include "variants.h"
     { NULL, NULL, NULL, 0, 0, NULL, NULL },

@@ -11,11 +11,13 @@
     }
 #define D(id, op, dialect, text, ...) V(id, op, text, __VA_ARGS__)
 #define VD V
+#define VK V
 #include "variants.h"
 
 static const struct lc_kernel kernels[] = {
 #define V(id, op, ...) { #op, #id, NULL, 0, 0, run_##op##_##id, NULL },
 #define D(id, op, dialect, ...) { #op, #id, dialect, 0, 0, run_##op##_##id, NULL },
+#define VK(id, op, ...) { #op, #id, NULL, 0, LC_K8_CORES, run_##op##_##id, NULL },
 #define VD(id, op, ...) { #op, #id, NULL, 0, LC_DENSE_HADAMARD, run_##op##_##id, NULL },
 #include "variants.h"
     { NULL, NULL, NULL, 0, 0, NULL, NULL },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V, VD, D, B or BD defined; all
+/* Right kernels at the edge of their freedom, and the same pushed beyond it. Include with V, VD, VK, D, B, BD or BK defined; all
  * are undefined again at the end.
  *
  *   V(id, op, text, knobs...)                plugin "conforming": every case must pass
@@ -8,6 +8,7 @@
  *                                            "determinism:P": no case finds it, perturbation P does (DET-2)
  *
  *   VD, BD                                   the same of kernels that declare LC_DENSE_HADAMARD (HAD-3)
+ *   VK, BK                                   the same of kernels that declare LC_K8_CORES (LIN-1)
  *
  * knobs: initialisers of struct plain_knobs.
  *
@@ -29,6 +30,12 @@
 #endif
 #ifndef BD
 #define BD(...)
+#endif
+#ifndef VK
+#define VK(...)
+#endif
+#ifndef BK
+#define BK(...)
 #endif
 
 #define RMS_LOW .s_end = 1, .rstd_end = -1  /* y as small as RMS-3 and RMS-4 let it be */
@@ -172,6 +179,33 @@ B(cos_high_thrice, rope_table, "rope_table(rows=33,scaling=yarn)", "value:table"
 B(sin_low_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps low", .sin_ulp = -3)
 B(sin_high_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sines three ulps high", .sin_ulp = 3)
 
+V(plain, linear, "LIN-1: as k comes", .order = 0)
+V(backwards, linear, "LIN-1: from the last of K", .order = 1)
+V(pairs, linear, "LIN-1: a pairwise tree", .order = 2)
+V(cores, linear, "LIN-1: tensor cores, terms cut at 2^-25 of the largest", .order = 3)
+V(lanes, linear, "LIN-1: 64 lanes", .order = 5)
+V(edge_low, linear, "LIN-1: acc at its lower end", .edge = -0.9999)
+V(edge_high, linear, "LIN-1: acc at its upper end", .edge = 0.9999)
+V(zero_minus, linear, "FMT-6: a zero sum is -0", .minus_zero = true)
+V(nan_negative, linear, "FMT-1: another NaN", .nan = 1)
+VK(cores_k8, linear, "LIN-1: 24 fraction bits, 8 terms a step, declared", .order = 4)
+VK(k8_edge_low, linear, "LIN-1: 1.4 K + 32, the lower end", .k8 = true, .edge = -0.9999)
+VK(k8_edge_high, linear, "LIN-1: 1.4 K + 32, the upper end", .k8 = true, .edge = 0.9999)
+D(reduce_add, linear, "reduce-add", "LIN-2", .order = 2)
+D(bias_fused, linear, "bias-fused", "LIN-9", .order = 3)
+
+B(edge_low, linear, "linear(M=17,N=33,K={31,128,1024},out=f32,fill={normal,positive})", "value:out", "LIN-1: 1 1/4 times its end",
+  .edge = -1.25)
+B(edge_high, linear, "linear(M=17,N=33,K={31,128,1024},out=f32,fill={normal,positive})", "value:out",
+  "LIN-1: 1 1/4 times its end", .edge = 1.25)
+B(edge_bf16, linear, "linear(M=17,N=129,K=1024,fill=normal)", "value:out", "the same through a BF16 out", .edge = 1.25)
+B(k8_edge, linear, "linear(M=17,N=33,K=1024,out=f32,fill=positive)", "value:out", "1.4 K + 32, not declared", .k8 = true,
+  .edge = 0.9999)
+BK(k8_edge_low, linear, "linear(M=17,N=33,K=1024,out=f32,fill=normal)", "value:out", "1.4 K + 32, 1 1/4 times", .k8 = true,
+   .edge = -1.25)
+BK(k8_edge_high, linear, "linear(M=17,N=33,K=1024,out=f32,fill=normal)", "value:out", "1.4 K + 32, 1 1/4 times", .k8 = true,
+   .edge = 1.25)
+
 #undef RMS_LOW
 #undef RMS_HIGH
 #undef V
@@ -179,3 +213,5 @@ B(sin_high_thrice, rope_table, "rope_table(rows=33)", "value:table", "ROT-3: sin
 #undef B
 #undef VD
 #undef BD
+#undef VK
+#undef BK

@@ -33,11 +33,17 @@ static int hadamard_none(const struct lc_call *call)
     return plain_hadamard(call, &usual, MUT_none);
 }
 
+static int linear_none(const struct lc_call *call)
+{
+    return plain_linear(call, &usual, MUT_none);
+}
+
 static const struct lc_kernel kernels[] = {
     { "cast", "none", NULL, 0, 0, cast_none, NULL },
     { "rmsnorm", "none", NULL, 0, 0, rmsnorm_none, NULL },
     { "rope_table", "none", NULL, 0, 0, rope_table_none, NULL },
     { "hadamard", "none", NULL, 0, 0, hadamard_none, NULL },
+    { "linear", "none", NULL, 0, 0, linear_none, NULL },
 #define M(id, op, ...) { #op, #id, NULL, 0, 0, run_##id, NULL },
 #include "table.h"
     { NULL, NULL, NULL, 0, 0, NULL, NULL },

@@ -22,7 +22,8 @@ struct plain_knobs {
     double s_end;         /* RMS-3: s this many times its admissible error above the exact one (-1..1 conforms) */
     double rstd_end;      /* RMS-4: rstd this many times 2^-22 above the real root (-1..1 conforms) */
     int order;            /* RMS-5: 0..PLAIN_ORDERS-1, which products are formed first. HAD-3: 0 stages from the lowest bit up,
-                             1 down, 2 two at a time, 3 a tree for each element */
+                             1 down, 2 two at a time, 3 a tree for each element. LIN-1: 0 as k comes, 1 backwards, 2 pairs,
+                             3 tensor cores, 4 those of compute capability 8.x, 5 64 lanes */
     int lanes;            /* RMS-3: a power of two; strided partial sums joined by a tree. 0: one lane */
     bool fma;             /* RMS-3: a square is added unrounded */
     bool mean_times;      /* RMS-3: the mean as sum * fl(1/d) */
@@ -32,7 +33,8 @@ struct plain_knobs {
     bool sf_log2f;        /* CAST-4: ceilf(log2f(sf)), with BF16-fed casts and round_sf only */
     bool sf_log2f_always; /* the same with F32 input (beyond) */
     int pad;              /* SF-3: 0 leaves padding rows alone, 1 fills them, 2 as many words again behind (beyond) */
-    double edge;          /* HAD-3: the sum this many times its admissible error above the exact one (-1..1 conforms) */
+    double edge;          /* HAD-3, LIN-1: the sum this many times its admissible error above the exact one (-1..1 conforms) */
+    bool k8;              /* LIN-1: edge is of 1.4 K + 32; conforms where the kernel declares it */
     bool dense;           /* HAD-3: serial sums; conforms where the kernel declares it */
     bool minus_zero;      /* FMT-6: a zero sum is -0 */
     int nan;              /* CAST-7, FMT-1: 0 usual; 1 negative NaN, odd payload; 2 what is unspecified is all ones; 3 so is
@@ -46,6 +48,7 @@ int plain_cast(const struct lc_call *call, const struct plain_knobs *k, enum mut
 int plain_rmsnorm(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_rope_table(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_hadamard(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
+int plain_linear(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 
 /* ---- roundings (plain_num.c) ---- */
 enum plain_rounding { PLAIN_RN, PLAIN_TRUNCATE, PLAIN_AWAY };

@@ -204,13 +204,30 @@ int plain_refuse(const struct lc_call *call, int status, enum mutant mut)
         return LC_OK;
     if (mut == MUT_had_accepts_numbers && cites(call, "HAD-6"))
         return LC_OK;
-    if (mut == MUT_rms_accepts_all || mut == MUT_cast_accepts_all || mut == MUT_had_accepts_all)
+    if (mut == MUT_lin_accepts_k && cites(call, "LIN-7"))
+        return LC_OK;
+    if (mut == MUT_lin_accepts_views && cites(call, "LIN-10"))
+        return LC_OK;
+    if (mut == MUT_lin_accepts_acc && cites(call, "LIN-2"))
+        return LC_OK;
+    if (mut == MUT_lin_accepts_alignment && cites(call, "LIN-4"))
+        return LC_OK;
+    if (mut == MUT_lin_accepts_scales && cites(call, "SF-3"))
+        return LC_OK;
+    if (mut == MUT_lin_accepts_fp8_extras && cites(call, "LIN-5"))
+        return LC_OK;
+    if (mut == MUT_lin_accepts_bias && cites(call, "LIN-9"))
+        return LC_OK;
+    if (mut == MUT_lin_accepts_overlap && cites(call, "DET-4"))
+        return LC_OK;
+    if (mut == MUT_rms_accepts_all || mut == MUT_cast_accepts_all || mut == MUT_had_accepts_all || mut == MUT_lin_accepts_all)
         return LC_OK;
     if (mut == MUT_rms_refuses_silently && call->msg_size > 0)
         call->msg[0] = 0;
-    if (mut == MUT_cast_refuses_vaguely || mut == MUT_had_refuses_vaguely)
+    if (mut == MUT_cast_refuses_vaguely || mut == MUT_had_refuses_vaguely || mut == MUT_lin_refuses_vaguely)
         snprintf(call->msg, call->msg_size, "invalid argument");
-    if (mut == MUT_rms_writes_then_refuses || mut == MUT_cast_writes_then_refuses || mut == MUT_had_writes_then_refuses)
+    if (mut == MUT_rms_writes_then_refuses || mut == MUT_cast_writes_then_refuses || mut == MUT_had_writes_then_refuses ||
+        mut == MUT_lin_writes_then_refuses)
         if (out && out->data && out->rank > 0 && out->shape[0] > 0)
             *(uint8_t *) out->data ^= 0x55;
     return status;

@@ -395,6 +395,8 @@ RARE(rms_residual_out_nan_row)
 
 #include "table_hadamard.h"
 
+#include "table_linear.h"
+
 #undef M
 #undef MC
 #undef NOT_A_MUTANT

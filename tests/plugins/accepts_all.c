@@ -15,6 +15,7 @@ static const struct lc_kernel kernels[] = {
     { "rmsnorm", "accepts_all", NULL, 0, 0, run, NULL },
     { "rope_table", "accepts_all", NULL, 0, 0, run, NULL },
     { "hadamard", "accepts_all", NULL, 0, 0, run, NULL },
+    { "linear", "accepts_all", NULL, 0, 0, run, NULL },
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };
 
