@@ -16,7 +16,7 @@
 extern const struct lc_kernel fast_cast_kernels[];
 
 /* Rows up to which codes are not expanded; and from which operands in awkward places are copied before cuBLAS. */
-enum { FAST_LIN_FEW = 96, FAST_LIN_PACK_ROWS = 64 };
+enum { FAST_LIN_FEW = 128, FAST_LIN_PACK_ROWS = 64 };
 
 struct fast_lin_room {
     char *base; /* NULL: only counting */

@@ -338,11 +338,11 @@ struct fast_lin_shape { /* of a tile; blocks: how many share a processor */
 static inline struct fast_lin_shape fast_lin_shape_of(int64_t m)
 {
     if (m <= 16)
-        return { 16, 64, 2 };
+        return { 16, 64, 4 };
     if (m <= 32)
-        return { 32, 64, 2 };
+        return { 32, 64, 4 };
     if (m <= 64)
-        return { 64, 128, 1 };
+        return { 64, 128, 2 };
     return { 128, 128, 1 };
 }
 
@@ -386,13 +386,13 @@ template <bool E2M1, bool F32> static int fast_lin_mma_run(const struct lc_call 
     const struct fast_lin_shape s = fast_lin_shape_of(p.rows);
     int status = LC_UNSUPPORTED;
     if (s.bm == 32)
-        status = fast_lin_start<fast_lin_tile<32, 64, 1, 2, 4, 6, 2, E2M1, F32>>(call, p);
-    else if (s.bm == 64)
-        status = fast_lin_start<fast_lin_tile<64, 128, 2, 4, 2, 5, 1, E2M1, F32>>(call, p);
+        status = fast_lin_start<fast_lin_tile<32, 64, 1, 2, 2, 3, 4, E2M1, F32>>(call, p);
     else if (s.bm == 128)
         status = fast_lin_start<fast_lin_tile<128, 128, 2, 4, 1, 4, 1, E2M1, F32>>(call, p);
+    if (status == LC_UNSUPPORTED && s.bm >= 64) /* 128 rows do not fit into 8.x */
+        status = fast_lin_start<fast_lin_tile<64, 128, 1, 4, 1, 3, 2, E2M1, F32>>(call, p);
     if (status == LC_UNSUPPORTED) /* the smallest, wherever another does not fit */
-        status = fast_lin_start<fast_lin_tile<16, 64, 1, 2, 4, 6, 2, E2M1, F32>>(call, p);
+        status = fast_lin_start<fast_lin_tile<16, 64, 1, 1, 4, 4, 4, E2M1, F32>>(call, p);
     return status;
 }
 

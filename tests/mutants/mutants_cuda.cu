@@ -360,6 +360,7 @@ int run_rmsnorm(const struct lc_call *call, mutant mut)
 }
 
 #include "mutants_cuda_hadamard.cuh"
+#include "mutants_cuda_linear.cuh"
 
 /* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
 #define MC(id, op, ...)                                                                                                          \
@@ -384,10 +385,14 @@ int hadamard_none(const struct lc_call *call)
     return run_hadamard(call, MUT_none);
 }
 
+int linear_none(const struct lc_call *call)
+{
+    return run_linear(call, MUT_none);
+}
+
 const struct lc_kernel kernels[] = {
-    { "cast", "none", nullptr, 1, 0, cast_none, nullptr },
-    { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
-    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr },
+    { "cast", "none", nullptr, 1, 0, cast_none, nullptr },         { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
+    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr }, { "linear", "none", nullptr, 1, 0, linear_none, nullptr },
 #define MC(id, op, ...) { #op, #id, nullptr, 1, 0, run_##id, nullptr },
 #include "table.h"
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },
