@@ -182,7 +182,7 @@ int ref_linear_check(const struct lc_call *call, union op_args *out);
 size_t ref_linear_work(const union op_args *args);
 double ref_linear_k(const union op_args *args, uint32_t claims); /* LIN-1 */
 void ref_linear_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
-/* LIN-3, LIN-4 as functions of a view alone: stride(-2) in multiples of 32 bytes; leading dimensions that are one, of m rows
+/* LIN-3, LIN-4 as functions of a view alone (ref/linear_check.c): stride(-2) in multiples of 32 bytes; leading dimensions that are one, of m rows
  * row_stride elements apart (a view of one dimension is one row); the bytes of a physical row of n elements. */
 bool ref_linear_aligned(const struct lc_tensor *out);
 bool ref_linear_flatten(const struct lc_tensor *t, int64_t *m, int64_t *row_stride);

@@ -13,7 +13,7 @@ same() {
     (cd "$source/$folder" && ls ./*"$suffix") | sed "s,^\./,,; s,\\$suffix\$,," | grep -vxF "$(printf '%s\n' "$@")" | sort >files
     ok "$folder/*$suffix and op_names of meson.build" diff files names
 }
-same ref .c args iv num rope sf wide
+same ref .c args iv linear_check num rope sf wide
 same harness/ops .c cast_bads cast_fills linear_bads linear_fills rmsnorm_bads rmsnorm_fills
 same fast/cpu .c plugin
 same fast/cuda .cu plugin device rope_registry
