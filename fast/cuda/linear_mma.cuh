@@ -346,7 +346,8 @@ static inline struct fast_lin_shape fast_lin_shape_of(int64_t m)
     return { 128, 128, 1 };
 }
 
-/* Slices of K, so that all processors are full; at least 4 stages each. A function of the shape, so that results repeat. */
+/* Slices of K, so that all processors are full; at least 4 stages each, so that up to 128 rows have no more bytes of partial sums
+ * than of weights. A function of the shape, so that results repeat. */
 static inline int32_t fast_lin_slices(int64_t m, int64_t n, int64_t k)
 {
     const struct fast_lin_shape s = fast_lin_shape_of(m);
