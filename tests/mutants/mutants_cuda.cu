@@ -433,6 +433,7 @@ int run_rmsnorm(const struct lc_call *call, mutant mut)
 #include "mutants_cuda_rope.cuh"
 #include "mutants_cuda_rope_table.cuh"
 #include "mutants_cuda_sf_layout.cuh"
+#include "mutants_cuda_linear.cuh"
 
 /* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
 #define MC(id, op, ...)                                                                                                          \
@@ -487,6 +488,11 @@ int kv_store_none(const struct lc_call *call)
     return run_kv_store(call, MUT_none);
 }
 
+int linear_none(const struct lc_call *call)
+{
+    return run_linear(call, MUT_none);
+}
+
 const struct lc_kernel kernels[] = {
     { "cast", "none", nullptr, 1, 0, cast_none, nullptr },
     { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
@@ -497,6 +503,7 @@ const struct lc_kernel kernels[] = {
     { "sf_layout", "none", nullptr, 1, 0, sf_layout_none, nullptr },
     { "qkv", "none", nullptr, 1, 0, qkv_none, nullptr },
     { "kv_store", "none", nullptr, 1, 0, kv_store_none, nullptr },
+    { "linear", "none", nullptr, 1, 0, linear_none, nullptr },
 #define MC(id, op, ...) { #op, #id, nullptr, 1, 0, run_##id, nullptr },
 #include "table.h"
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },

@@ -148,9 +148,25 @@ M(lin_accepts_overlap, linear, "DET-4", "clause", "linear(bad=*)", "refusal", "o
 M(lin_refuses_vaguely, linear, "ERR-1", "clause", "linear(bad=*)", "refusal", "the message names no argument and no clause")
 M(lin_writes_then_refuses, linear, "ERR-1", "clause", "linear(bad=*)", "refusal", "a byte of out is written before the check")
 
+/* ---- on a CUDA device ---- */
+MC(cu_lin_split_bf16, linear, "LIN-8", "clause", "linear(M=17,N=33,K={2,100,1024},out={bf16,f32},fill=exact)", "value:out",
+   "split K: partial sums in BF16")
+MC(cu_lin_acc_13, linear, "LIN-8", "G11", "linear(M=3,N=17,K={128,384,1024},x=e4m3,w={e4m3,e2m1},fill=exact)", "value:out",
+   "13 fraction bits kept after every 32 of K")
+MC(cu_lin_last_group, linear, "LIN-7", "G05", "linear(M=3,N=17,K={32,96,160},x=e4m3,w={e4m3,e2m1},ragged=pack,fill=exact)",
+   "value:out", "the last 32 of K lost")
+MC(cu_lin_scale_next_group, linear, "LIN-5", "T25", "linear(M=5,N={3,4},K=256,x=e4m3,w=e4m3,fill=mixed)", "value:out",
+   "the weight's scale of the group behind")
+MC(cu_lin_acc_after_rounding, linear, "LIN-2", "clause", "linear(M=17,N=33,K={100,1024},acc={own,inplace},fill=exact)",
+   "value:out", "out_acc added to a product rounded to BF16")
+MC(cu_lin_adds_stale, linear, "LIN-2", "G13", "linear(M=17,N=33,out={bf16,f32},fill=normal)", "poison",
+   "no out_acc: what out held is added")
+MC(cu_lin_pad_column, linear, "LIN-3", "clause", "linear(M=17,N=33,out={bf16,f32},fill=normal)", "keep",
+   "columns stored in pairs: the last, N odd, with the one behind it")
+MC(cu_lin_counter, linear, "DET-1", "G14", "linear(M=67,N=33,K=256,x=e4m3,w=e4m3)", "determinism:graph",
+   "split K's counter, set to 0 by the host: a graph's replays find it left behind and finish nothing")
+
 NOT_A_MUTANT(G09, "a hang between two blocks of a cluster that share a tile of one group: no grouped product here")
-NOT_A_MUTANT(G14,
-             "a counter that is left behind when a graph is replayed needs a device; lin_adds_stale is what it shows on a host")
 NOT_A_MUTANT(G16, "the descriptor of a TMA load, which a host has not; lin_x_dense and lin_w_dense read with wrong strides")
 
 /* As RARE of table.h. */
