@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ROT-1..7, YARN-2..5 for mutants_cuda.cu: a thread makes one pair of the table, with its frequency. */
 
-struct rope_job {
+struct rope_table_job {
     float *inv_freq; /* NULL: not asked for */
     void *table;
     int64_t rows, n, first, every;
@@ -11,7 +11,7 @@ struct rope_job {
     mutant mut;
 };
 
-__device__ float rope_yarn(const struct rope_job &j, int64_t pair, float p) /* YARN-2, YARN-3 */
+__device__ float rope_yarn(const struct rope_table_job &j, int64_t pair, float p) /* YARN-2, YARN-3 */
 {
     const float slope = __fdiv_rn(__fsub_rn((float) pair, j.low), j.span);
     float ramp = slope < 0 ? 0 : slope > 1 ? 1 : slope;
@@ -25,7 +25,7 @@ __device__ float rope_yarn(const struct rope_job &j, int64_t pair, float p) /* Y
     return __fadd_rn(part, __fmul_rn(extrapolated, lambda));
 }
 
-__device__ float rope_frequency(const struct rope_job &j, int64_t k)
+__device__ float rope_frequency(const struct rope_table_job &j, int64_t k)
 {
     const int64_t pair = (j.mut == MUT_cu_rot_prune_from_zero ? 0 : j.first) + k * j.every;
     const float exponent = __fdiv_rn((float) (2 * pair), j.rotary_dim);
@@ -37,7 +37,7 @@ __device__ float rope_frequency(const struct rope_job &j, int64_t k)
     return __fdiv_rn(1, j.scaling == ROPE_LINEAR && j.mut != MUT_cu_rot_linear_ignored ? __fmul_rn(j.factor, p) : p);
 }
 
-__device__ void rope_store(const struct rope_job &j, int64_t at, float v)
+__device__ void rope_store(const struct rope_table_job &j, int64_t at, float v)
 {
     if (j.bf16)
         ((uint16_t *) j.table)[at] = to_bf16(v, j.mut == MUT_cu_rot_bf16_truncate);
@@ -45,7 +45,7 @@ __device__ void rope_store(const struct rope_job &j, int64_t at, float v)
         ((float *) j.table)[at] = v;
 }
 
-__global__ void rope_kernel(const struct rope_job j)
+__global__ void rope_table_kernel(const struct rope_table_job j)
 {
     const int64_t e = (int64_t) blockIdx.x * THREADS + threadIdx.x, row = e / j.n, k = e % j.n;
     const int64_t rows = j.rows - (j.mut == MUT_cu_rot_row_short) + (j.mut == MUT_cu_rot_row_long);
@@ -77,7 +77,7 @@ int run_rope_table(const struct lc_call *call, mutant mut)
     if (status != LC_OK)
         return status;
     const struct rope_table_args &a = args.rope_table;
-    struct rope_job j = {};
+    struct rope_table_job j = {};
     j.inv_freq = a.t[ROT_INV_FREQ] ? (float *) a.t[ROT_INV_FREQ]->data : nullptr;
     j.table = a.t[ROT_TABLE]->data;
     j.bf16 = a.t[ROT_TABLE]->dtype == LC_BF16;
@@ -90,7 +90,7 @@ int run_rope_table(const struct lc_call *call, mutant mut)
     const int64_t blocks = ((a.rows + 1) * a.n + THREADS - 1) / THREADS;
     if (blocks > 0x7fffffff)
         return LC_UNSUPPORTED;
-    rope_kernel<<<(unsigned) blocks, THREADS, 0, (cudaStream_t) call->stream>>>(j);
+    rope_table_kernel<<<(unsigned) blocks, THREADS, 0, (cudaStream_t) call->stream>>>(j);
     const cudaError_t error = cudaGetLastError();
     if (error != cudaSuccess && call->msg_size > 0)
         snprintf(call->msg, call->msg_size, "launch: %s", cudaGetErrorString(error));
