@@ -6,7 +6,7 @@
  *
  *   - main.c: walks the cases; h5.c: the file format "layercheck-1"; data.c: the same in memory
  *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD;
- *     kv_store.c: KV
+ *     kv_stages.c, kv_store.c: KV
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H
