@@ -204,11 +204,12 @@ static int base_alignment(struct attempt *t)
 
 static int strides(struct attempt *t)
 {
-    static const char *const changes[] = { "xs=1",        "xs=16",       "xs=37",       "xs=48",
-                                           "rs=16",       "rs=80",       "os=32",       "os=112",
-                                           "ros=16",      "ros=64",      "bs=3",        "bs=16",
-                                           "bs=160",      "xs=16 rs=80", "xs=16 os=32", "xs=48 rs=16 os=32 ros=64",
-                                           "xs=16 bs=16", "perm=1",      NULL };
+    static const char *const changes[] = { "xs=1",           "xs=16",       "xs=37",       "xs=48",
+                                           "rs=16",          "rs=80",       "os=32",       "os=112",
+                                           "ros=16",         "ros=64",      "bs=3",        "bs=16",
+                                           "bs=160",         "xs=16 rs=80", "xs=16 os=32", "xs=48 rs=16 os=32 ros=64",
+                                           "xs=16 bs=16",    "perm=1",      "hs=80",       "layout=planar",
+                                           "layout=strided", NULL };
     return with_axes(t, changes);
 }
 

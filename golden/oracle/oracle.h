@@ -6,10 +6,7 @@
  *
  *   - main.c: walks the cases; h5.c: the file format "layercheck-1"; data.c: the same in memory
  *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD;
- *     rope.c: APPLY; context_cast.c: KV-7; sf_layout.c: SF
- *     qkv.c: QKV
- *     kv_store.c: KV
- *   - num.c: FMT, formats and roundings; cast.c: CAST and SF; rmsnorm.c, hull.c: RMS; rope_table.c: ROT, YARN; hadamard.c: HAD; linear.c: LIN
+ *     rope.c: APPLY; context_cast.c: KV-7; sf_layout.c: SF; qkv.c: QKV; kv_stages.c, kv_store.c: KV; linear.c: LIN
  */
 #ifndef GOLDEN_ORACLE_H
 #define GOLDEN_ORACLE_H

@@ -19,7 +19,7 @@ same ref .c args iv kv_check kv_pool num sf wide
 same harness/ops .c
 same fast/cpu .c plugin
 same fast/cuda .cu plugin device rope_registry
-same golden/oracle .c main num data h5 hull
+same golden/oracle .c main num data h5 hull kv_stages
 "$program" list | sed '/^$/,$d' | cut -d ' ' -f 1 | sort >listed
 ok '`layercheck list` and op_names of meson.build' diff listed names
 finish
