@@ -2,6 +2,7 @@
 /* Perturbations that only a device has: streams, load, graphs, occupied multiprocessors. */
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../fast/cuda/device.h"
 #include "perturb.h"
@@ -90,24 +91,48 @@ int perturb_stream(struct attempt *t)
     return attempt_failed(t, &s, status);
 }
 
-/* Runs of the base call while blocks of the spinning kernel are resident. Nothing is allocated meanwhile. */
-static int beside(struct attempt *t, struct seat *s, int blocks, int alone, void *load, void *stream, const int64_t *same)
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double) t.tv_sec + (double) t.tv_nsec / 1e9;
+}
+
+/* Runs of the base call while blocks of the spinning kernel are resident. Nothing is allocated meanwhile. A kernel whose blocks or
+ * clusters do not fit into what they leave starts when their time is up: `fits` says so, and that is no fault of it. One that
+ * waits in run() for the device is at fault (include/layercheck.h). */
+static int beside(struct attempt *t, struct seat *s, int blocks, int alone, void *load, void *stream, const int64_t *same,
+                  bool *fits)
 {
     const struct lc_device *const d = s->device;
+    double in_run = 0;
     int status = seat_lost(s, d->spin_start(blocks, alone), "the spinning kernel");
     if (status)
         return status;
-    for (int run = 0; run < RUNS && !status; run++) {
+    const double start = seconds();
+    for (int run = 0; run < RUNS && !status && seconds() - start < LC_SPIN_SECONDS; run++) {
         status = seat_load(s, t->base->image);
         if (load && !status)
             status = long_copies(s, load, stream);
-        status = status ? status : seat_run(s, t->got);
+        const double begin = seconds();
+        status = status ? status : seat_start(s, NULL);
+        in_run += seconds() - begin;
+        status = status ? status : seat_wait(s, NULL);
+        status = status ? status : seat_read(s, t->got);
         if (!status)
             rows_compare(t, t->want, t->base, t->got, same);
     }
     const int late = d->spin_stop();
-    return status ? status : seat_lost(s, late, "the spinning kernel");
+    *fits = *fits || late != LC_SPIN_LATE;
+    if (status || late != LC_SPIN_LATE)
+        return status ? status : seat_lost(s, late, "the spinning kernel");
+    if (in_run < LC_SPIN_SECONDS / 2.0)
+        return 0;
+    snprintf(s->msg, sizeof s->msg, "run() waits for the device, %.1f s: it must enqueue and return", in_run);
+    return -1;
 }
+
+static const char does_not_fit[] = "its blocks do not fit beside resident ones";
 
 int perturb_busy(struct attempt *t)
 {
@@ -119,6 +144,7 @@ int perturb_busy(struct attempt *t)
         return -1;
     static void *stream;
     void *load = NULL;
+    bool fits = false;
     int status = seat_open(&s, t->backend, t->kernel, t->base);
     if (!status)
         status = seat_lost(&s, !(load = s.device->alloc(COPY_BYTES)), "device memory");
@@ -126,8 +152,10 @@ int perturb_busy(struct attempt *t)
         status = seat_lost(&s, !(stream = s.device->stream_apart()), "a stream");
     for (int blocks = 1; blocks <= 3 && !status; blocks++) {
         where(t, "%d blocks on every multiprocessor, and copies", blocks);
-        status = beside(t, &s, blocks * multiprocessors(&s), 0, load, stream, same);
+        status = beside(t, &s, blocks * multiprocessors(&s), 0, load, stream, same, &fits);
     }
+    if (!status && !fits && !t->d.bad_elements)
+        t->none = does_not_fit;
     if (load)
         s.device->free(load); /* waits for the copies */
     free(same);
@@ -137,6 +165,7 @@ int perturb_busy(struct attempt *t)
 int perturb_occupied(struct attempt *t)
 {
     struct seat s;
+    bool fits = false;
     if (on_host(t))
         return 0;
     int64_t *const same = rows_same(t);
@@ -147,8 +176,10 @@ int perturb_occupied(struct attempt *t)
     for (int i = 0; i < 4 && !status; i++)
         if (free_ones[i] > 0 && free_ones[i] < all) {
             where(t, "%d free multiprocessors", free_ones[i]);
-            status = beside(t, &s, all - free_ones[i], 1, NULL, NULL, same);
+            status = beside(t, &s, all - free_ones[i], 1, NULL, NULL, same, &fits);
         }
+    if (!status && !fits && !t->d.bad_elements)
+        t->none = does_not_fit;
     free(same);
     return attempt_failed(t, &s, status);
 }

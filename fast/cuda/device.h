@@ -42,11 +42,12 @@ struct lc_device {
     int (*graph_free)(void *graph);
     /* A kernel that stays on the device until spin_stop, at most LC_SPIN_SECONDS; one at a time, in a stream of its own. Returns
      * when all its blocks run. alone: each block holds a multiprocessor for itself; else blocks are small and load memory.
-     * While it runs no memory may be allocated or freed. spin_stop is non-zero also when the time was up before. */
+     * While it runs no memory may be allocated or freed. spin_stop returns LC_SPIN_LATE when the time
+     * was up before: a kernel does not fit beside it, or waits for it. */
     int (*spin_start)(int blocks, int alone);
     int (*spin_stop)(void);
 };
-enum { LC_SPIN_SECONDS = 10 };
+enum { LC_SPIN_SECONDS = 5, LC_SPIN_LATE = -1 };
 
 const struct lc_device *lc_device_v1(void);
 

@@ -415,15 +415,21 @@ static int refuse(const struct lc_call *call, int status, enum mutant mut)
     static const struct {
         enum mutant mut;
         const char *clause;
-    } accepts[] = { { MUT_qkv_accepts_split, "QKV-1" },   { MUT_qkv_accepts_vectors, "QKV-2" },
-                    { MUT_qkv_accepts_table, "QKV-3" },   { MUT_qkv_accepts_views, "QKV-5" },
-                    { MUT_qkv_accepts_overlap, "DET-4" }, { MUT_qkv_accepts_positions, "ERR-2" } };
+    } accepts[] = { { MUT_qkv_accepts_split, "QKV-1" },
+                    { MUT_qkv_accepts_vectors, "QKV-2" },
+                    { MUT_qkv_accepts_table, "QKV-3" },
+                    { MUT_qkv_accepts_views, "QKV-5" },
+                    { MUT_qkv_accepts_overlap, "DET-4" } };
     const struct lc_tensor *const q = arg_tensor(call, "q");
     for (size_t i = 0; i < sizeof accepts / sizeof *accepts; i++)
         if (mut == accepts[i].mut && cites(call, accepts[i].clause))
             return LC_OK;
     if (mut == MUT_qkv_accepts_all)
         return LC_OK;
+    if (mut == MUT_qkv_past_writes_astray && cites(call, "ERR-2")) {
+        ((uint8_t *) q->data)[-2] ^= 0x55;
+        return LC_OK;
+    }
     if (mut == MUT_qkv_refuses_vaguely)
         snprintf(call->msg, call->msg_size, "invalid argument");
     if (mut == MUT_qkv_writes_then_refuses && q && q->data)

@@ -98,7 +98,8 @@ M(qkv_accepts_table, qkv, "QKV-3", "P09", "qkv(bad={table-wide,table-odd})", "re
   "rope_dim above head_dim, or odd, is accepted")
 M(qkv_accepts_views, qkv, "QKV-5", "clause", "qkv(bad=*)", "refusal", "any stride, dtype and address is accepted")
 M(qkv_accepts_overlap, qkv, "DET-4", "clause", "qkv(bad=*)", "refusal", "outputs that are views of x are accepted")
-M(qkv_accepts_positions, qkv, "ERR-2", "P18", "qkv(bad=positions-value)", "refusal", "positions that the table has no row for")
+M(qkv_past_writes_astray, qkv, "ERR-2", "P18", "qkv(bad=positions-value)", "keep",
+  "a token whose position the table does not have writes before q")
 M(qkv_refuses_vaguely, qkv, "ERR-1", "clause", "qkv(bad=*)", "refusal", "the message names no argument and no clause")
 M(qkv_writes_then_refuses, qkv, "ERR-1", "clause", "qkv(bad=*)", "refusal", "a byte of q is written before the check")
 
@@ -128,7 +129,7 @@ MC(cu_qkv_positions_as_i32, qkv, "APPLY-4", "P12", "qkv(M=17,pos=i64,fill=normal
 MC(cu_qkv_tail_unwritten, qkv, "QKV-3", "P03", "qkv(M=17,rot=32,fill=normal)", "poison",
    "dimensions from rope_dim on are not written")
 MC(cu_qkv_stray_after, qkv, "DET-3", "clause", "qkv(M=17,fill=normal)", "keep", "one element behind the end of k")
-MC(cu_qkv_writes_astray, qkv, "ERR-2", "P18", "qkv(bad=positions-value)", "refusal",
+MC(cu_qkv_writes_astray, qkv, "ERR-2", "P18", "qkv(bad=positions-value)", "keep",
    "a token whose position the table does not have writes before q")
 
 /* As RARE of table.h. */
