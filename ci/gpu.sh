@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Recipe for a runner with a GPU: ci/gpu.sh DIRECTORY. Every step runs; the exit code is that of the first one that failed.
 # Wants the packages of ./run, CUDA's nvcc and compute-sanitizer. Writes into DIRECTORY what reports/README.md lists, and junit.xml.
+# libcublas must be where the loader looks: the caller sets LD_LIBRARY_PATH.
 # LAYERCHECK=PROGRAM takes a program that was built elsewhere, its plugins beside it or in ../lib.
 [ $# = 1 ] || {
     echo 'usage: ci/gpu.sh DIRECTORY' >&2
@@ -19,7 +20,7 @@ try() {
     local name=$1 code=0 begin=$EPOCHREALTIME
     shift
     "$@" >"$to/$name.txt" 2>&1 </dev/null || code=$?
-    printf '%-12s exit code %3d %8.1f s\n' "$name" $code \
+    printf '%-16s exit code %3d %8.1f s\n' "$name" $code \
         "$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')" | tee -a "$to/steps.txt"
     [ $code = 0 ] || tail -n 20 "$to/$name.txt"
     [ $first != 0 ] || first=$code
@@ -47,7 +48,10 @@ try golden "$program" run --golden --require-backend cuda -j 4
 try selftest "$program" selftest --backend mutants-cuda --timeout 30 --report "json:$to/selftest.json"
 try hostile bash tests/cli/hostile_cuda.sh "$program" . "$plugins"
 try rope_graph "$(dirname "$program")/rope_graph" # ROT-5: captured once, replayed
-try conforming "$program" run rmsnorm cast rope_table qkv --backend conforming --suite ci --timeout 300 # host kernels, many: minutes
+# Kernels of the host, many: ci where it takes some 250 core-seconds an operator, smoke where it takes more. About 100 s on 16 cores.
+try conforming "$program" run cast sf_layout rope context_cast qkv --backend conforming --suite ci --timeout 300
+try conforming-smoke "$program" run rmsnorm hadamard rope_table kv_store linear --backend conforming --suite smoke --timeout 300
+try coverage "$program" coverage --report "json:$to/coverage.json"
 try bench "$program" bench --backend cuda --report "json:$to/bench.json"
 
 try determinism "$program" determinism --require-backend cuda --report "json:$to/determinism.json" \

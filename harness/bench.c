@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench: GB/s of kernels. A case is judged first, on fewer rows; only what passed is timed; after the timed loop its outputs are
- * compared with the judged ones (rows are independent, DET-2). Bytes: each input read once, each output written once. Launches go
- * round buffers that together are larger than the L2. */
+/* bench: GB/s of kernels, of products TFLOP/s too. A case is judged first, on fewer rows, of a product with fewer columns too; only
+ * what passed is timed. After the timed loop its outputs are compared with the judged ones (rows are independent, DET-2); those of
+ * a product, whose sum may go another way in a larger call, are judged themselves, at places drawn from all of them. Bytes: each
+ * input read once, each output written once. Launches go round buffers that together are larger than the L2. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 #include "version.h"
 
 enum { LAUNCHES = 20, ROUNDS = 7, FEW_ROWS = 64, MOST_SETS = 8 };
+enum { PRODUCT_ROWS = 16, PRODUCT_COLUMNS = 256, DRAWS = 4 }; /* of a product: the scalar reference takes K steps an element */
 
 static const char *const usual[] = {
     "cast(M=8192,d=7168)",
@@ -45,6 +47,23 @@ static const char *const usual[] = {
     "kv_store(M=8192,heads=8,layout=planar,slots=order)",
     "kv_store(M=8192,heads=1,hd=512,rot=64,offset=-1,layout=planar,slots=order)",
     "kv_store(M=8192,heads=8,out=codes)",
+    "sf_layout(M=8192,ds=224)",
+    "sf_layout(M=8192,ds=224,from=col,to=row)",
+    "linear(M=8192,N=7168,K=7168)",
+    "linear(M=8192,N=7168,K=7168,acc=own)",
+    "linear(M=4096,N=7168,K=2048)",
+    "linear(M=64,N=7168,K=7168)",
+    "linear(M=1,N=7168,K=7168)",
+    "linear(M=8192,N=7168,K=7168,x=e4m3,w=e4m3)",
+    "linear(M=1024,N=7168,K=7168,x=e4m3,w=e4m3)",
+    "linear(M=128,N=7168,K=7168,x=e4m3,w=e4m3)",
+    "linear(M=64,N=7168,K=7168,x=e4m3,w=e4m3)",
+    "linear(M=16,N=7168,K=7168,x=e4m3,w=e4m3)",
+    "linear(M=1,N=7168,K=7168,x=e4m3,w=e4m3)",
+    "linear(M=8192,N=7168,K=7168,x=e4m3,w=e2m1)",
+    "linear(M=64,N=7168,K=7168,x=e4m3,w=e2m1)",
+    "linear(M=8192,N=7168,K=7168,w=e4m3)",
+    "linear(M=64,N=7168,K=7168,w=e4m3)",
 };
 
 struct bench {
@@ -52,11 +71,13 @@ struct bench {
     const struct lc_kernel *kernel;
     const struct lc_device *device; /* NULL: on the host */
     void *stream;
-    struct call few, many; /* the judged call, the timed one */
-    uint8_t *judged, *out; /* arenas after the run */
-    uint8_t *image;        /* inputs of `many`, which say where its rows lie (KV-2) */
-    void *set[MOST_SETS];
+    struct call few, many;                   /* the judged call, the timed one */
+    uint8_t *judged, *out;                   /* arenas after the run */
+    uint8_t *image;                          /* inputs of `many`, which say where its rows lie (KV-2) */
+    void *set[MOST_SETS], *space[MOST_SETS]; /* arenas, workspaces */
+    size_t space_size;
     int sets;
+    int64_t elements; /* judged */
     char why[512];
 };
 
@@ -75,8 +96,29 @@ static size_t moved(const struct call *c)
     return bytes;
 }
 
-/* Rows of the judged call, over and over. What has one row for the whole call and a column for each of its rows are slots: they
- * go on in order. */
+/* len codes of a row from column col on, to column 0 on or the other way round: one behind the other, or each at its place. */
+static void copy_codes(const struct call *to, uint8_t *image, int64_t row, int64_t col, const struct call *from, int64_t from_row,
+                       int i, int64_t len)
+{
+    const enum lc_dtype f = to->slot[i].fmt;
+    const int64_t size = fmt_bytes(f);
+    uint8_t *const at = image + to->slot[i].offset;
+    const uint8_t *const source = from->image + from->slot[i].offset;
+    const int64_t first = to->op->place(&to->args, i, row, col), first_from = from->op->place(&from->args, i, from_row, 0);
+    if (first < 0 || first_from < 0)
+        return;
+    bool dense = true;
+    for (int64_t k = 1; k < len && dense; k += len > 2 ? len - 2 : 1) /* the second and the last tell all the layouts there are */
+        dense = to->op->place(&to->args, i, row, col + k) == first + k * size &&
+                from->op->place(&from->args, i, from_row, k) == first_from + k * size;
+    if (dense)
+        memcpy(at + first, source + first_from, (size_t) (len * size));
+    for (int64_t k = 0; k < len && !dense; k++)
+        code_to(f, at + to->op->place(&to->args, i, row, col + k), col + k,
+                code_at(f, source + from->op->place(&from->args, i, from_row, k), k));
+}
+
+/* Rows and columns of the judged call, over and over; where a column is a call's row, they are slots: those go on in order. */
 static void fill_many(const struct bench *b, uint8_t *image)
 {
     const struct call *const few = &b->few, *const many = &b->many;
@@ -86,15 +128,19 @@ static void fill_many(const struct bench *b, uint8_t *image)
         const struct slot *const s = &many->slot[i];
         if (!s->on || !s->listed || s->dir != DIR_IN || s->same_as >= 0)
             continue;
-        const size_t bytes = (size_t) few->op->cols(&few->args, i) * (size_t) fmt_bytes(s->fmt);
-        for (int64_t row = 0; row < many->op->rows(&many->args); row++) {
-            const int64_t to = many->op->place(&many->args, i, row, 0), from = few->op->place(&few->args, i, row % n, 0);
-            if (to >= 0 && from >= 0)
-                memcpy(image + s->offset + to, few->image + few->slot[i].offset + from, bytes);
-        }
-        for (int64_t col = few->op->cols(&few->args, i); col < many->op->cols(&many->args, i); col++)
+        const int64_t part = few->op->cols(&few->args, i), cols = many->op->cols(&many->args, i);
+        const bool ordered = s->fmt == LC_I32 || s->fmt == LC_I64;
+        for (int64_t row = 0; row < many->op->rows(&many->args); row++)
+            for (int64_t col = 0; col < cols && (col == 0 || !ordered); col += part)
+                copy_codes(many, image, row, col, few, row % n, i, cols - col < part ? cols - col : part);
+        for (int64_t col = part; col < cols && ordered; col++)
             code_to(s->fmt, image + s->offset + many->op->place(&many->args, i, 0, col), col, (uint32_t) col);
     }
+}
+
+static bool is_output(const struct slot *s)
+{
+    return s->on && s->listed && s->dir == DIR_OUT;
 }
 
 /* Do the outputs of the timed call hold the judged codes, row by row? */
@@ -104,15 +150,56 @@ static bool same_rows(const struct bench *b)
     const int64_t n = few->op->rows(&few->args), rows = many->op->rows(&many->args);
     for (int i = 0; i < MAX_TENSORS; i++) {
         const struct slot *const s = &many->slot[i];
-        if (!s->on || !s->listed || s->dir != DIR_OUT)
+        if (!is_output(s))
             continue;
         for (int64_t row = 0; row < rows; row += 37)
-            for (int64_t col = 0; col < many->op->cols(&many->args, i); col++)
-                if (code_at(s->fmt, b->out + s->offset + many->op->place(&many->args, i, row, col), col) !=
+            for (int64_t col = 0; col < many->op->cols(&many->args, i); col++) {
+                const int64_t at = many->op->place(&many->args, i, row, col);
+                if (at < 0)
+                    break;
+                if (code_at(s->fmt, b->out + s->offset + at, col) !=
                     code_at(s->fmt, b->judged + few->slot[i].offset + few->op->place(&few->args, i, row % n, col), col))
                     return false;
+            }
     }
     return true;
+}
+
+/* One of the numbers 0.. of `all` that are `least` modulo `n`. */
+static int64_t drawn(const struct bench *b, int64_t *index, int64_t least, int64_t n, int64_t all)
+{
+    return least + n * (int64_t) (draw_bits(&b->many, MAX_TENSORS, (*index)++) % (uint64_t) ((all - least + n - 1) / n));
+}
+
+/* Outputs of the timed call from anywhere among the repetitions of the judged call's elements, judged in those elements' places. */
+static bool drawn_pass(struct bench *b)
+{
+    const struct call *const few = &b->few, *const many = &b->many;
+    const int64_t n = few->op->rows(&few->args), rows = many->op->rows(&many->args);
+    int64_t index = 0;
+    bool pass = true;
+    struct result *const r = malloc(sizeof *r);
+    for (int draw = 0; draw < DRAWS && r && pass; draw++) {
+        for (int i = 0; i < MAX_TENSORS; i++) {
+            const struct slot *const s = &many->slot[i];
+            const int64_t part = is_output(s) ? few->op->cols(&few->args, i) : 0;
+            for (int64_t row = 0; row < n; row++)
+                for (int64_t col = 0; col < part; col++) {
+                    const int64_t from_row = drawn(b, &index, row, n, rows),
+                                  from_col = drawn(b, &index, col, part, many->op->cols(&many->args, i));
+                    code_to(s->fmt, b->judged + few->slot[i].offset + few->op->place(&few->args, i, row, col), col,
+                            code_at(s->fmt, b->out + s->offset + many->op->place(&many->args, i, from_row, from_col), from_col));
+                }
+        }
+        memset(r, 0, sizeof *r);
+        r->claims = b->kernel->claims;
+        judge_values(few, b->judged, NULL, r);
+        result_settle(few, r);
+        pass = r->outcome == PASS;
+        b->elements += r->elements;
+    }
+    free(r);
+    return r && pass;
 }
 
 static int launch(const struct bench *b, int set)
@@ -123,6 +210,8 @@ static int launch(const struct bench *b, int set)
     call_bind(&b->many, b->set[set], tensors, &call);
     call.device = b->device ? 0 : -1;
     call.stream = b->stream;
+    call.workspace = b->space[set];
+    call.workspace_size = b->space_size;
     call.msg = msg;
     call.msg_size = sizeof msg;
     return b->kernel->run(&call);
@@ -167,12 +256,21 @@ static double time_launches(const struct bench *b, double *least)
     return ms[ROUNDS / 2];
 }
 
-static int prepare(struct bench *b, const struct kase *k)
+/* An axis of the case, cut to `most`. */
+static void cut(struct kase *k, const char *axis, int64_t most)
+{
+    int64_t *const v = &k->i[axis_of(k->op, axis)];
+    *v = *v < most ? *v : most;
+}
+
+/* Judges the kernel on a smaller case; its outputs are b->judged. */
+static int judge_few(struct bench *b, const struct kase *k)
 {
     struct kase small = *k;
     struct result *const r = calloc(1, sizeof *r);
-    const int a = axis_of(k->op, "M");
-    small.i[a] = k->i[a] < FEW_ROWS ? k->i[a] : FEW_ROWS;
+    cut(&small, "M", k->op->flops ? PRODUCT_ROWS : FEW_ROWS);
+    if (k->op->flops)
+        cut(&small, "N", PRODUCT_COLUMNS);
     if (!r || call_open(&b->few, &small, NULL, NULL)) {
         snprintf(b->why, sizeof b->why, "%.400s", b->few.msg);
         free(r);
@@ -180,12 +278,43 @@ static int prepare(struct bench *b, const struct kase *k)
     }
     judge_call(b->backend, b->kernel, &b->few, NULL, r);
     const enum outcome outcome = r->outcome;
+    b->elements = r->elements;
     free(r);
     b->judged = arena_new(&b->few);
-    if (outcome != PASS || !b->judged || backend_run(b->backend, b->kernel, &b->few, b->judged, b->why, sizeof b->why)) {
-        snprintf(b->why, sizeof b->why, "not timed: %s on %d rows", outcome_names[outcome], (int) small.i[a]);
+    if (outcome == PASS && b->judged && backend_run(b->backend, b->kernel, &b->few, b->judged, b->why, sizeof b->why) == LC_OK)
+        return 0;
+    char id[MAX_ID];
+    kase_print(&small, id, sizeof id);
+    snprintf(b->why, sizeof b->why, "not timed: %s on %.400s", outcome_names[outcome], id);
+    return -1;
+}
+
+/* An arena with the inputs, and a workspace, which depends on where the arena lies. */
+static int set_new(struct bench *b, int set, const uint8_t *image)
+{
+    const struct lc_device *const d = b->device;
+    struct lc_tensor tensors[MAX_TENSORS];
+    struct lc_call call;
+    const size_t n = b->many.arena_size;
+    if (!(b->set[set] = d ? d->alloc(n) : malloc(n)) || (d && d->upload(b->set[set], image, n)))
         return -1;
-    }
+    if (!d)
+        memcpy(b->set[set], image, n);
+    call_bind(&b->many, b->set[set], tensors, &call);
+    call.device = d ? 0 : -1;
+    call.stream = b->stream;
+    b->space_size = b->kernel->workspace ? b->kernel->workspace(&call) : 0;
+    if (!b->space_size)
+        return 0;
+    if (d)
+        return (b->space[set] = d->alloc(b->space_size)) ? 0 : -1;
+    return posix_memalign(&b->space[set], 256, b->space_size) ? -1 : 0;
+}
+
+static int prepare(struct bench *b, const struct kase *k)
+{
+    if (judge_few(b, k))
+        return -1;
     call_plan(&b->many, k);
     if (call_is_sparse(&b->many)) {
         snprintf(b->why, sizeof b->why, "not timed: it spans %zu bytes", b->many.arena_size);
@@ -207,16 +336,11 @@ static int prepare(struct bench *b, const struct kase *k)
         return -1;
     fill_many(b, image);
     int status = 0;
-    for (int i = 0; i < b->sets && !status; i++) {
-        b->set[i] = b->device ? b->device->alloc(b->many.arena_size) : malloc(b->many.arena_size);
-        if (b->set[i] && b->device)
-            status = b->device->upload(b->set[i], image, b->many.arena_size);
-        else if (b->set[i])
-            memcpy(b->set[i], image, b->many.arena_size);
-        status = status || !b->set[i];
-    }
+    for (int i = 0; i < b->sets && !status; i++)
+        status = set_new(b, i, image);
     if (status)
-        snprintf(b->why, sizeof b->why, "memory for %d sets of %zu bytes", b->sets, b->many.arena_size);
+        snprintf(b->why, sizeof b->why, "memory for %d sets of %zu bytes, workspaces of %zu", b->sets, b->many.arena_size,
+                 b->space_size);
     return status;
 }
 
@@ -242,22 +366,32 @@ static json_t *one(struct backend *backend, const char *name, const struct lc_ke
             b->device->download(b->out, b->set[0], b->many.arena_size);
         else
             memcpy(b->out, b->set[0], b->many.arena_size);
-        const double gb = (double) moved(&b->many) / 1e9;
-        if (ms > 0 && same_rows(b)) {
+        const double gb = (double) moved(&b->many) / 1e9, flops = k->op->flops ? k->op->flops(&b->many.args) : 0;
+        if (ms <= 0)
+            printf("%-8s %-60s the timed call failed\n", name, id);
+        else if (flops > 0 ? drawn_pass(b) : same_rows(b)) {
             printf("%-8s %-60s %9.2f us %9.1f GB/s", name, id, ms * 1e3, gb / ms * 1e3);
             if (copy_gb_s > 0)
                 printf(" %5.1f %% of copy", 100 * gb / ms * 1e3 / copy_gb_s);
-            printf("\n");
-            row = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:I}", "backend", name, "kernel", kernel->variant, "case", id, "us",
-                            ms * 1e3, "least_us", least * 1e3, "gb_s", gb / ms * 1e3, "bytes", (json_int_t) moved(&b->many));
+            if (flops > 0)
+                printf(" %9.3f TFLOP/s", flops / ms / 1e9);
+            printf(" %-16s %9lld judged\n", kernel->variant, (long long) b->elements);
+            row = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:I, s:I}", "backend", name, "kernel", kernel->variant, "case", id,
+                            "us", ms * 1e3, "least_us", least * 1e3, "gb_s", gb / ms * 1e3, "bytes", (json_int_t) moved(&b->many),
+                            "judged", (json_int_t) b->elements);
+            if (flops > 0)
+                json_object_set_new(row, "tflop_s", json_real(flops / ms / 1e9));
         } else
             printf("%-8s %-60s the outputs of the timed loop are not those that were judged\n", name, id);
     }
     for (int i = 0; i < b->sets; i++)
-        if (b->set[i] && b->device)
+        if (b->device) {
             b->device->free(b->set[i]);
-        else
+            b->device->free(b->space[i]);
+        } else {
             free(b->set[i]);
+            free(b->space[i]);
+        }
     call_close(&b->few);
     arena_free(b->judged);
     free(b->image);

@@ -143,6 +143,8 @@ struct op {
      * holds when a device kernel, which cannot look at values before it answers, says LC_OK; 0: it must refuse. */
     int64_t (*bad_values)(struct call *c);
 
+    double (*flops)(const union op_args *args); /* of a product: 2 M N K, for bench; NULL: it is none */
+
     const struct perturbation *relations; /* harness/ops/<op>_relations.c; NULL: but those of every operator */
     int y_tensor;                         /* the tensor whose columns y has; 0 where nothing is said */
     int (*heavy)(const struct kase *k);   /* not NULL, and it says 1: too long a case for pairs to take */

@@ -257,6 +257,12 @@ static int64_t place(const union op_args *args, int tensor, int64_t row, int64_t
     return (col / a->k * t->stride[0] + col % a->k / (t->dtype == LC_E2M1X2 ? 2 : 1)) * size;
 }
 
+static double flops(const union op_args *args)
+{
+    const struct linear_args *const a = &args->linear;
+    return 2.0 * (double) a->m * (double) a->n * (double) a->k;
+}
+
 const struct op op_linear = {
     .name = "linear",
     .summary = "x W^T with optional accumulator and bias; BF16, or E4M3 and E2M1 codes with scales per 32 channels",
@@ -337,5 +343,6 @@ const struct op op_linear = {
     .k_of = ref_linear_k,
     .y_tensor = LIN_OUT,
     .heavy = heavy,
+    .flops = flops,
     .det2_reported = 1,
 };
