@@ -134,6 +134,8 @@ M(lin_order_by_run, linear, "DET-1", "R24", "linear(M=17,N=33,K=1024,out=f32,fil
 
 /* ---- ERR-1, refusals ---- */
 M(lin_accepts_all, linear, "ERR-1", "clause", "linear(bad=*)", "refusal", "bad arguments are a success that does nothing")
+M(lin_accepts_weight, linear, "LIN-6", "clause", "linear(bad={x-e4m3,weight-dtype})", "refusal",
+  "any weight is taken for BF16, whatever its dtype and that of x")
 M(lin_accepts_k, linear, "LIN-7", "G05", "linear(bad={fp8-k,fp8-ragged-k})", "refusal", "any K with scales")
 M(lin_accepts_views, linear, "LIN-10", "clause", "linear(bad=*)", "refusal", "any shape and stride of x and the weight")
 M(lin_accepts_acc, linear, "LIN-2", "clause", "linear(bad={acc-m,acc-n,acc-dtype,acc-last,acc-partial,acc-other-rows})",
