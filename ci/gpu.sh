@@ -41,7 +41,7 @@ plugins=$(dirname "$program")
 # Workers share the GPU: a few keep it busy, many starve each other of memory.
 try smoke "$program" run --suite smoke --require-backend cuda -j 4 --report "json:$to/smoke.json"
 try ci "$program" run --suite ci --require-backend cuda -j 8 --report "json:$to/ci.json" --report "junit:$to/junit.xml"
-for dialect in deepgemm sf-floor f32-nan hf f32res gemma f32cast; do
+for dialect in hf f32res gemma f32cast deepgemm sf-floor f32-nan f32 bf16rot simt unfused-bias reduce-add bias-fused; do
     try "ci-$dialect" "$program" run --suite ci --require-backend cuda --dialect "$dialect" -j 8
 done
 try golden "$program" run --golden --require-backend cuda -j 4

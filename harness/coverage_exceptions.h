@@ -4,10 +4,6 @@
  *   EXCUSED(clause, lacks, reason)   lacks: "check", "mutant" or "both". An excuse for what is there after all is an error.
  *                                    "X-*", "both": the whole family X, as long as no operator's descriptor names a clause of it. */
 EXCUSED("CAST-8", "check", "what a reader makes of codes and scales: no output of an operator; tests/unit/cast.c")
-EXCUSED("RMS-10", "both", "a loader expands the weight once, before any operator; ref/ does not offer that expansion so far")
+EXCUSED("RMS-10", "both", "a loader expands the weight once, before any operator: ref_rms_exp_weight, tests/unit/rms_weight.c")
 EXCUSED("ROT-5", "both", "the registry of tables, no kernel: tests/unit/rope_registry.c and tests/cuda/rope_graph.cu")
-EXCUSED("APPLY-*", "both", "the operator rope is not part of this build")
-EXCUSED("LIN-*", "both", "the operator linear is not part of this build")
-EXCUSED("KV-*", "both", "the operators kv_store and context_cast are not part of this build")
-EXCUSED("QKV-*", "both", "the operator qkv is not part of this build")
 #undef EXCUSED

@@ -234,6 +234,9 @@ struct iv ref_rms_y(double r, struct ref_rms row, double w, double scale);
 /* Can an f32 product of some of these magnitudes overflow although others bring it back? No order is ruled out, so such an
  * element is not judged. */
 bool ref_rms_may_overflow(double r, double rstd, double w, double scale);
+/* RMS-10, of a loader: w[i] = RN_w(exp(w_log[i])), vectors of one length, each BF16 or F32; w may be w_log. Returns that length; or
+ * the index of the first w_log that has no finite w, and then nothing is written (ERR-2: loading steps check). */
+int64_t ref_rms_exp_weight(const struct lc_tensor *w_log, const struct lc_tensor *w);
 
 /* APPLY-1, APPLY-2 (ref/rope.c): rotates `pairs` pairs of x in place, x being the `2 * pairs` elements of one head that rotate.
  * Values before the store. cos and sin: the table's row, `pairs` each, of a format whose products with x are exact when

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "wide.h"
 
 static double load(const struct lc_tensor *t, int64_t at)
 {
@@ -65,6 +66,22 @@ static void load_row(const struct rmsnorm_args *a, int64_t row, struct iv *r)
             v = r_of(a, v + load(a->t[RMS_RESIDUAL], res + i)); /* RMS-1; the sum in a double rounds as the real one would */
         r[i] = iv_pt(v);
     }
+}
+
+int64_t ref_rms_exp_weight(const struct lc_tensor *w_log, const struct lc_tensor *w)
+{
+    const int64_t d = w->shape[0];
+    for (int64_t i = 0; i < d; i++)
+        if (!isfinite(rn_exp(w->dtype, load(w_log, i))))
+            return i;
+    for (int64_t i = 0; i < d; i++) {
+        const double v = rn_exp(w->dtype, load(w_log, i)); /* RMS-10 */
+        if (w->dtype == LC_F32)
+            ((float *) w->data)[i] = (float) v;
+        else
+            ((uint16_t *) w->data)[i] = (uint16_t) fmt_code(LC_BF16, v);
+    }
+    return d;
 }
 
 struct ref_rms ref_rms_statistics(int64_t d, const struct iv *r, double eps)

@@ -184,13 +184,13 @@ static struct fix fix_log(double x)
     return k < 0 ? fix_sub(sum, whole) : fix_add(sum, whole);
 }
 
-/* RN_f32(exp(t)), t >= 0; Inf above f32 */
-static double exp_f32(struct fix t)
+/* exp(t), -128 < t < 128 */
+static struct cut fix_exp(struct fix t)
 {
     static const struct fix one = { { 0, 0, 0, 0, 0, 0, 0, 1 } };
-    int n = 0;
-    if (t.limb[LIMBS - 1] >= 128)
-        return HUGE_VAL;
+    int n = 0; /* t = n ln 2 + what is left, which is 0 <= t < ln 2 */
+    for (; fix_negative(t); n--)
+        t = fix_add(t, ln_2);
     for (struct fix r = fix_sub(t, ln_2); !fix_negative(r); r = fix_sub(r, ln_2)) {
         t = r;
         n++;
@@ -202,7 +202,24 @@ static double exp_f32(struct fix t)
     }
     struct cut c = fix_cut(sum);
     c.exp += n;
-    return cut_f32(c);
+    return c;
+}
+
+/* RN_f32(exp(t)), t >= 0; Inf above f32 */
+static double exp_f32(struct fix t)
+{
+    return t.limb[LIMBS - 1] >= 128 ? HUGE_VAL : cut_f32(fix_exp(t));
+}
+
+double rn_exp(enum lc_dtype f, double x)
+{
+    if (!(fabs(x) < 128)) /* NaN, Inf, and what no format here can hold */
+        return x > 0 ? HUGE_VAL : x < 0 ? 0 : x;
+    int e;
+    const double m = ldexp(frexp(fabs(x), &e), 24);
+    const struct fix t = fix_shift(fix_int((uint32_t) m), e - 24);
+    const struct cut c = fix_exp(x < 0 ? fix_neg(t) : t);
+    return rn(f, ldexp((double) (c.sig >> 9 | ((c.sig & 511) != 0)), c.exp + 9)); /* 53 bits, cut to odd: exact in a double */
 }
 
 double rn_f64_log(double x)

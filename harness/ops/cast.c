@@ -137,7 +137,7 @@ const struct op op_cast = {
     .name = "cast",
     .summary = "cast to E4M3 or E2M1 with one scale per G channels of a token, in every scale layout",
     .source = "TileKernels per_token_cast; OCP MX v1.0",
-    .clauses = "CAST-1..10 SF-0..4 SF-6 FMT-1..5 FMT-6 DET-1 DET-3 DET-4 ERR-1",
+    .clauses = "CAST-1..10 SF-0..4 SF-6 FMT-1..5 FMT-6 DET-1..4 ERR-1",
     .axes = {
         { "rank", "rank of x", "2|1|3", AXIS_NAME, 0 },
         { "B", "batch, rank 3", "2|1|3|0", AXIS_INT, 0 },

@@ -169,7 +169,7 @@ const struct op op_context_cast = {
     .name = "context_cast",
     .summary = "inverse rotation of the attention context and its E4M3 cast, with optional BF16 second output",
     .source = "DeepInfer; TileKernels",
-    .clauses = "KV-6 KV-7 APPLY-1 APPLY-2 APPLY-4..6 CAST-1..7 CAST-10 SF-1..4 SF-6 FMT-1..3 FMT-5 FMT-6 DET-1 DET-3 DET-4 ERR-1 ERR-2",
+    .clauses = "KV-6 KV-7 APPLY-1 APPLY-2 APPLY-4..6 CAST-1..7 CAST-10 SF-1..4 SF-6 FMT-1..3 FMT-5 FMT-6 DET-1..4 ERR-1 ERR-2",
     .axes = {
         { "M", "tokens", "17|0|1|2|3|4|33|130", AXIS_INT, 0 },
         { "heads", "heads", "4|1|2|3|16", AXIS_INT, 0 },

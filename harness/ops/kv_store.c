@@ -330,7 +330,7 @@ const struct op op_kv_store = {
     .summary = "RMSNorm, rotation, Hadamard transform and E4M3 cast of each head, stored into a paged KV pool",
     .source = "TileKernels; vLLM",
     .clauses = "KV-1..6 RMS-3..5 RMS-9 RMS-12 APPLY-1 APPLY-2 APPLY-4..6 HAD-1..3 HAD-5 HAD-6 CAST-1..7 SF-3 FMT-1..3 FMT-5 FMT-6 "
-               "DET-1 DET-3 DET-4 ERR-1 ERR-2",
+               "DET-1..4 ERR-1 ERR-2",
     .axes = {
         { "heads", "heads; 0: x is (n, head_dim)", "2|0|1|3|8", AXIS_INT, 0 },
         { "M", "tokens", "17|0|1|2|3|5|33|130", AXIS_INT, 0 },

@@ -145,7 +145,7 @@ const struct op op_qkv = {
     .name = "qkv",
     .summary = "split QKV, RMSNorm of each head of q and k with optional bias, neox rotation by a table",
     .source = "arXiv:1910.07467; arXiv:2104.09864",
-    .clauses = "QKV-1..5 RMS-3..5 RMS-12 APPLY-1 APPLY-4..6 FMT-1 FMT-5 FMT-6 DET-1 DET-3 DET-4 ERR-1 ERR-2",
+    .clauses = "QKV-1..5 RMS-3..5 RMS-12 APPLY-1 APPLY-4..6 FMT-1 FMT-5 FMT-6 DET-1..4 ERR-1 ERR-2",
     .axes = {
         { "M", "tokens", "17|0|1|2|3|5|64", AXIS_INT, 0 },
         { "Hq", "heads of q", "4|1|3|8", AXIS_INT, 0 },

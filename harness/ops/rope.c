@@ -203,7 +203,7 @@ const struct op op_rope = {
     .name = "rope",
     .summary = "rotation of query and key heads by a cos/sin table, in place or not",
     .source = "arXiv:2104.09864; DeepInfer",
-    .clauses = "APPLY-1..6 ROT-4 ROT-6 FMT-1 FMT-5 FMT-6 DET-1 DET-3 DET-4 ERR-1 ERR-2",
+    .clauses = "APPLY-1..6 ROT-4 ROT-6 FMT-1 FMT-5 FMT-6 DET-1..4 ERR-1 ERR-2",
     .axes = {
         { "M", "tokens", "17|0|1|2|3|33|130", AXIS_INT, 0 },
         { "heads", "heads of query", "3|1|2|8|32", AXIS_INT, 0 },

@@ -252,7 +252,7 @@ const struct op op_rope_table = {
     .name = "rope_table",
     .summary = "cos/sin table of the rotary embedding, with linear, NTK and YaRN scaling",
     .source = "arXiv:2104.09864; arXiv:2309.00071",
-    .clauses = "ROT-1..4 ROT-6 ROT-7 YARN-1..6 FMT-1 FMT-5 DET-1 DET-3 DET-4 ERR-1",
+    .clauses = "ROT-1..4 ROT-6 ROT-7 YARN-1..6 FMT-1 FMT-5 DET-1..4 ERR-1",
     .axes = {
         { "d", "rotary_dim", "64|2|6|128|256", AXIS_INT, 0 },
         { "rows", "max_position", "33|1|2|700|4100", AXIS_INT, 0 },

@@ -29,12 +29,9 @@ def settle(match):
     want = ", ".join("`%s`" % name for name in models.get(number, []))
     if mutants != want:
         faults.append("%s: mutants are %s, in the tables %s" % (number, mutants or "none", want or "none"))
-    awaited = re.fullmatch(r"awaits (\w+)", remark)
-    if awaited and awaited.group(1) in operators:
-        faults.append("%s: awaits %s, which is there: name its mutants, or say why there are none" % (number, awaited.group(1)))
     if not remark and not want:
         faults.append("%s: neither a mutant nor a reason" % number)
-    if number in impossible and (not remark or awaited):
+    if number in impossible and not remark:
         faults.append("%s: NOT_A_MUTANT in the tables, and no remark says why" % number)
     if not thread or not words:
         faults.append("%s: no thread, or no words" % number)
@@ -72,6 +69,6 @@ broken 'a mutant that is none' '/^| R11 /s/rms_eps_outside/rms_eps_ouside/' 'R11
 broken 'a mutant left out' '/^| H04 /s/, `had_accepts_any_n`//' 'H04: mutants are'
 broken 'a row left out' '/^| Q19 /d' 'Q19: mutants cite it'
 broken 'a reason left out' 's/^\(| T22 |[^|]*|[^|]*|\)[^|]*|/\1 |/' 'T22: neither a mutant nor a reason'
-broken 'an awaited operator that is there' 's/awaits linear/awaits hadamard/' 'awaits hadamard, which is there'
+broken 'a reason left out of what cannot be a mutant' 's/^\(| R01 |[^|]*|[^|]*|\)[^|]*|/\1 |/' 'R01: NOT_A_MUTANT'
 broken 'a remark that names no mutant' 's/(`rms_scale_ignored`/(`rms_scale_lost`/' '`rms_scale_lost` is no mutant'
 finish

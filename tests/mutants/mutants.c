@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The plugin "mutants": one kernel variant per M row of table.h, named by its id, and "none", which is right.
- */
+/* The plugin "mutants": one kernel variant per M row of table.h, named by its id, and "none" of each operator,
+ * which is right. */
 #include "plain.h"
 
 static const struct plain_knobs usual;
@@ -13,67 +13,18 @@ static const struct plain_knobs usual;
     }
 #include "table.h"
 
-static int cast_none(const struct lc_call *call)
-{
-    return plain_cast(call, &usual, MUT_none);
-}
-
-static int rmsnorm_none(const struct lc_call *call)
-{
-    return plain_rmsnorm(call, &usual, MUT_none);
-}
-
-static int rope_table_none(const struct lc_call *call)
-{
-    return plain_rope_table(call, &usual, MUT_none);
-}
-
-static int hadamard_none(const struct lc_call *call)
-{
-    return plain_hadamard(call, &usual, MUT_none);
-}
-
-static int rope_none(const struct lc_call *call)
-{
-    return plain_rope(call, &usual, MUT_none);
-}
-
-static int context_cast_none(const struct lc_call *call)
-{
-    return plain_context_cast(call, &usual, MUT_none);
-}
-
-static int sf_layout_none(const struct lc_call *call)
-{
-    return plain_sf_layout(call, &usual, MUT_none);
-}
-
-static int qkv_none(const struct lc_call *call)
-{
-    return plain_qkv(call, &usual, MUT_none);
-}
-
-static int kv_store_none(const struct lc_call *call)
-{
-    return plain_kv_store(call, &usual, MUT_none);
-}
-
-static int linear_none(const struct lc_call *call)
-{
-    return plain_linear(call, &usual, MUT_none);
-}
+#define X(op)                                                                                                                    \
+    static int op##_none(const struct lc_call *call)                                                                             \
+    {                                                                                                                            \
+        return plain_##op(call, &usual, MUT_none);                                                                               \
+    }
+OPERATORS
+#undef X
 
 static const struct lc_kernel kernels[] = {
-    { "cast", "none", NULL, 0, 0, cast_none, NULL },
-    { "rmsnorm", "none", NULL, 0, 0, rmsnorm_none, NULL },
-    { "rope_table", "none", NULL, 0, 0, rope_table_none, NULL },
-    { "hadamard", "none", NULL, 0, 0, hadamard_none, NULL },
-    { "rope", "none", NULL, 0, 0, rope_none, NULL },
-    { "context_cast", "none", NULL, 0, 0, context_cast_none, NULL },
-    { "sf_layout", "none", NULL, 0, 0, sf_layout_none, NULL },
-    { "qkv", "none", NULL, 0, 0, qkv_none, NULL },
-    { "kv_store", "none", NULL, 0, 0, kv_store_none, NULL },
-    { "linear", "none", NULL, 0, 0, linear_none, NULL },
+#define X(op) { #op, "none", NULL, 0, 0, op##_none, NULL },
+    OPERATORS
+#undef X
 #define M(id, op, ...) { #op, #id, NULL, 0, 0, run_##id, NULL },
 #include "table.h"
     { NULL, NULL, NULL, 0, 0, NULL, NULL },

@@ -240,6 +240,8 @@ int plain_refuse(const struct lc_call *call, int status, enum mutant mut)
         return LC_OK;
     if (mut == MUT_had_accepts_numbers && cites(call, "HAD-6"))
         return LC_OK;
+    if (mut == MUT_lin_accepts_weight && cites(call, "LIN-6"))
+        return LC_OK;
     if (mut == MUT_lin_accepts_k && cites(call, "LIN-7"))
         return LC_OK;
     if (mut == MUT_lin_accepts_views && cites(call, "LIN-10"))

@@ -9,8 +9,7 @@
  *   EQUIVALENT(id, proof)                            a mutation that changes no judged bit; equivalent.c tries it
  *   RARE(id)                                         changes less than 0.1 % of the elements on N(0,1) data
  *
- *   source   the published bug that it models (R RMSNorm, Q quantisation, H Hadamard, P RoPE, S split QKV,
- *            T test harnesses), or "clause"
+ *   source   the published bug that it models, a row of docs/known-bugs.md, or "clause"
  *   cases    the pattern of cases that must kill it
  *   check    what must fail there:
  *            "value:TENSOR"  an element is not explained
@@ -332,7 +331,6 @@ M(cast_accepts_few_rows, cast, "SF-4", "clause", "cast(bad=*)", "refusal", "an e
 M(cast_refuses_vaguely, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "the message names no argument and no clause")
 M(cast_writes_then_refuses, cast, "ERR-1", "clause", "cast(bad=*)", "refusal", "a byte of out is written before the check")
 
-#include "table_dialects.h"
 /* ---- on a CUDA device ---- */
 MC(cu_rms_tail_unwritten, rmsnorm, "DET-3", "clause", "rmsnorm(M=17,d=100,fill=normal)", "poison",
    "the last d % 8 elements are not written")
@@ -358,9 +356,6 @@ MC(cu_cast_exp_floor, cast, "CAST-4", "Q29", "cast(M=17,d=128,fill=normal)", "va
 MC(cu_cast_swap_rows, cast, "SF-3", "clause", "cast(M=17,d=128,sf=col,fill=mixed)", "value:sf", "rows m and m^1 exchanged")
 MC(cu_cast_byte_order, cast, "SF-3", "clause", "cast(M=17,d=128,sf=col,fill=mixed)", "value:sf", "byte 3-j of a word for byte j")
 MC(cu_cast_pad_spills, cast, "SF-3", "Q08", "cast(M=17,d=128,sf=col,fill=normal)", "keep", "padding written behind the storage")
-
-#include "table_determinism.h"
-#include "table_offset.h"
 
 NOT_A_MUTANT(R01, "it is the contract: RMS-1 rounds x + residual before anything else; the mirror image, R02, is"
                   " rms_residual_f32")
@@ -396,22 +391,20 @@ RARE(rms_residual_zero_sign) RARE(rms_ftz) RARE(rms_zero_unsigned) RARE(rms_nan_
 RARE(rms_residual_out_nan_row)
 /* clang-format on */
 
+/* ---- in files of their own: operators in the order of op_names, then what several have ---- */
+#include "table_dialects.h" /* cast, rmsnorm: E2M1 codes, ragged words (SF-6), dialects */
 #include "table_rope_table.h"
-#include "table_cuda.h"
-
 #include "table_hadamard.h"
 #include "table_rope.h"
 #include "table_context_cast.h"
-
-#include "table_relations.h"
-
 #include "table_sf_layout.h"
-
 #include "table_qkv.h"
-
 #include "table_kv_store.h"
-
 #include "table_linear.h"
+#include "table_offset.h"      /* offsets in 32 bits (R20) */
+#include "table_determinism.h" /* found by `layercheck determinism` alone */
+#include "table_relations.h"   /* found by `layercheck relations` as well */
+#include "table_cuda.h"        /* on a device: E2M1 codes, ragged words, rope_table */
 
 #undef M
 #undef MC

@@ -24,9 +24,9 @@ M(lin_split_overlap, linear, "LIN-1", "G04", "linear(M=17,N=33,K={100,129,384,10
 M(lin_split_bf16, linear, "LIN-8", "clause", "linear(M=17,N=33,K=128,fill=exact)", "value:out", "split K: partial sums in BF16")
 
 /* ---- LIN-2, out_acc ---- */
-M(lin_acc_ignored, linear, "LIN-2", "K10", "linear(M=17,N=33,acc={own,inplace,same},fill=normal)", "value:out",
+M(lin_acc_ignored, linear, "LIN-2", "clause", "linear(M=17,N=33,acc={own,inplace,same},fill=normal)", "value:out",
   "out_acc left out")
-M(lin_acc_in_place_only, linear, "LIN-2", "K10", "linear(M=17,N=33,acc=own,fill=normal)", "value:out",
+M(lin_acc_in_place_only, linear, "LIN-2", "clause", "linear(M=17,N=33,acc=own,fill=normal)", "value:out",
   "out_acc is taken from out: one of its own is left out")
 M(lin_acc_twice, linear, "LIN-2", "clause", "linear(M=17,N=33,acc=inplace,fill=normal)", "value:out",
   "added in both halves of a split")
@@ -134,6 +134,8 @@ M(lin_order_by_run, linear, "DET-1", "R24", "linear(M=17,N=33,K=1024,out=f32,fil
 
 /* ---- ERR-1, refusals ---- */
 M(lin_accepts_all, linear, "ERR-1", "clause", "linear(bad=*)", "refusal", "bad arguments are a success that does nothing")
+M(lin_accepts_weight, linear, "LIN-6", "clause", "linear(bad={x-e4m3,weight-dtype})", "refusal",
+  "any weight is taken for BF16, whatever its dtype and that of x")
 M(lin_accepts_k, linear, "LIN-7", "G05", "linear(bad={fp8-k,fp8-ragged-k})", "refusal", "any K with scales")
 M(lin_accepts_views, linear, "LIN-10", "clause", "linear(bad=*)", "refusal", "any shape and stride of x and the weight")
 M(lin_accepts_acc, linear, "LIN-2", "clause", "linear(bad={acc-m,acc-n,acc-dtype,acc-last,acc-partial,acc-other-rows})",
@@ -167,7 +169,9 @@ MC(cu_lin_counter, linear, "DET-1", "G14", "linear(M=67,N=33,K=256,x=e4m3,w=e4m3
    "split K's counter, set to 0 by the host: a graph's replays find it left behind and finish nothing")
 
 NOT_A_MUTANT(G09, "a hang between two blocks of a cluster that share a tile of one group: no grouped product here")
-NOT_A_MUTANT(G16, "the descriptor of a TMA load, which a host has not; lin_x_dense and lin_w_dense read with wrong strides")
+NOT_A_MUTANT(
+    G16,
+    "the descriptor of a TMA load, which no kernel here makes of strides; lin_x_dense and lin_w_dense read with wrong strides")
 
 /* As RARE of table.h. */
 RARE(lin_out_ties_away)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The mutants of `rope_table`; table.h includes it. source: P positions, Y YaRN, or "clause". */
+/* The rows of `rope_table`: a part of table.h, which includes it. */
 
 /* ---- ROT-1, ROT-7: frequencies ---- */
 M(rot_inv_freq_bf16, rope_table, "ROT-1", "P16", "rope_table(rows=33)", "value:inv_freq", "inv_freq kept in BF16")
