@@ -1,15 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Recipe for a runner with a GPU: ci/gpu.sh DIRECTORY. Every step runs; the exit code is that of the first one that failed.
+# Recipe for a runner with a GPU: ci/gpu.sh DIRECTORY [STEP..]. Every step runs, or those named, and are added to what DIRECTORY
+# has; the exit code is that of the first one that failed.
 # Wants the packages of ./run, CUDA's nvcc and compute-sanitizer. Writes into DIRECTORY what reports/README.md lists, and junit.xml.
 # libcublas must be where the loader looks: the caller sets LD_LIBRARY_PATH.
 # LAYERCHECK=PROGRAM takes a program that was built elsewhere, its plugins beside it or in ../lib.
-[ $# = 1 ] || {
-    echo 'usage: ci/gpu.sh DIRECTORY' >&2
+[ $# -ge 1 ] || {
+    echo 'usage: ci/gpu.sh DIRECTORY [STEP..]' >&2
     exit 3
 }
 mkdir -p "$1" && to=$(cd "$1" && pwd) || exit 3
 cd "$(dirname "$0")/.." || exit 3
+shift
+only=" $* "
 export LC_ALL=C
 PATH=$PATH:/usr/local/cuda/bin
 . ci/packages.sh
@@ -19,6 +22,7 @@ first=0
 try() {
     local name=$1 code=0 begin=$EPOCHREALTIME
     shift
+    [ "$only" = '  ' ] || [[ $only == *" $name "* ]] || return 0
     "$@" >"$to/$name.txt" 2>&1 </dev/null || code=$?
     printf '%-16s exit code %3d %8.1f s\n' "$name" $code \
         "$(awk -v a="$begin" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')" | tee -a "$to/steps.txt"
@@ -27,7 +31,7 @@ try() {
     return $code
 }
 
-: >"$to/steps.txt"
+[ "$only" != '  ' ] || : >"$to/steps.txt"
 program=${LAYERCHECK:-}
 if [ -z "$program" ]; then
     try packages packages "${build_packages[@]}" || exit 3
@@ -41,8 +45,9 @@ plugins=$(dirname "$program")
 # Workers share the GPU: a few keep it busy, many starve each other of memory.
 try smoke "$program" run --suite smoke --require-backend cuda -j 4 --report "json:$to/smoke.json"
 try ci "$program" run --suite ci --require-backend cuda -j 8 --report "json:$to/ci.json" --report "junit:$to/junit.xml"
-for dialect in hf f32res gemma f32cast deepgemm sf-floor f32-nan f32 bf16rot simt unfused-bias reduce-add bias-fused; do
-    try "ci-$dialect" "$program" run --suite ci --require-backend cuda --dialect "$dialect" -j 8
+for dialect in rmsnorm:hf rmsnorm:f32res rmsnorm:gemma rmsnorm:f32cast cast:deepgemm cast:sf-floor cast:f32-nan context_cast:f32 \
+    qkv:bf16rot qkv:simt qkv:unfused-bias linear:reduce-add linear:bias-fused; do
+    try "ci-${dialect#*:}" "$program" run "${dialect%:*}" --suite ci --require-backend cuda --dialect "${dialect#*:}" -j 8
 done
 try golden "$program" run --golden --require-backend cuda -j 4
 try selftest "$program" selftest --backend mutants-cuda --timeout 30 --report "json:$to/selftest.json"
@@ -63,6 +68,7 @@ try baseline "$program" baseline save --backend cuda --suite ci -o "$to/baseline
 for tool in memcheck racecheck; do
     try $tool compute-sanitizer --tool $tool --target-processes all --error-exitcode 86 \
         "$program" run --suite smoke --require-backend cuda -j 4 --timeout 300
+    [ "$only" = '  ' ] || [[ $only == *" $tool "* ]] || continue
     grep -q -E 'ERROR SUMMARY: 0 errors|RACECHECK SUMMARY: 0 hazards' "$to/$tool.txt" || {
         echo "$tool: no clean summary" | tee -a "$to/steps.txt"
         [ $first != 0 ] || first=1
