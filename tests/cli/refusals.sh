@@ -3,7 +3,7 @@
 # Every row of the refusal tables (ERR-1) is refused by ref and cpu, and a kernel that accepts everything fails every one.
 . "$(dirname "$0")/lib.sh"
 
-for op in rmsnorm cast rope_table hadamard rope context_cast sf_layout qkv kv_store linear; do
+for op in $("$program" list | sed '/^$/,$d' | cut -d ' ' -f 1); do
     # all bad values that `list` shows, less "-"
     listed=$("$program" list $op | sed -n 's/^  axis     bad .*: //p' | tr '|' '\n' | grep -vcx -e '-')
     in_source=$(cat "$source/harness/ops/$op.c" "$source/harness/ops/${op}_bads.c" 2>/dev/null | sed -n '/bads\[\] = {/,/^};/p' | grep -c '^    { "')

@@ -426,13 +426,13 @@ int run_rmsnorm(const struct lc_call *call, mutant mut)
     return launch(call, j);
 }
 
-#include "mutants_cuda_hadamard.cuh"
-#include "mutants_cuda_context_cast.cuh"
-#include "mutants_cuda_kv_store.cuh"
-#include "mutants_cuda_qkv.cuh"
-#include "mutants_cuda_rope.cuh"
 #include "mutants_cuda_rope_table.cuh"
+#include "mutants_cuda_hadamard.cuh"
+#include "mutants_cuda_rope.cuh"
+#include "mutants_cuda_context_cast.cuh"
 #include "mutants_cuda_sf_layout.cuh"
+#include "mutants_cuda_qkv.cuh"
+#include "mutants_cuda_kv_store.cuh"
 #include "mutants_cuda_linear.cuh"
 
 /* The ABI hands run() no variant, so each row has a function; the table cannot drift from them. */
@@ -443,67 +443,18 @@ int run_rmsnorm(const struct lc_call *call, mutant mut)
     }
 #include "table.h"
 
-int cast_none(const struct lc_call *call)
-{
-    return run_cast(call, MUT_none);
-}
-
-int rmsnorm_none(const struct lc_call *call)
-{
-    return run_rmsnorm(call, MUT_none);
-}
-
-int hadamard_none(const struct lc_call *call)
-{
-    return run_hadamard(call, MUT_none);
-}
-
-int rope_table_none(const struct lc_call *call)
-{
-    return run_rope_table(call, MUT_none);
-}
-
-int rope_none(const struct lc_call *call)
-{
-    return run_rope(call, MUT_none);
-}
-
-int context_cast_none(const struct lc_call *call)
-{
-    return run_context_cast(call, MUT_none);
-}
-
-int sf_layout_none(const struct lc_call *call)
-{
-    return run_sf_layout(call, MUT_none);
-}
-
-int qkv_none(const struct lc_call *call)
-{
-    return run_qkv(call, MUT_none);
-}
-
-int kv_store_none(const struct lc_call *call)
-{
-    return run_kv_store(call, MUT_none);
-}
-
-int linear_none(const struct lc_call *call)
-{
-    return run_linear(call, MUT_none);
-}
+#define X(op)                                                                                                                    \
+    int op##_none(const struct lc_call *call)                                                                                    \
+    {                                                                                                                            \
+        return run_##op(call, MUT_none);                                                                                         \
+    }
+OPERATORS
+#undef X
 
 const struct lc_kernel kernels[] = {
-    { "cast", "none", nullptr, 1, 0, cast_none, nullptr },
-    { "rmsnorm", "none", nullptr, 1, 0, rmsnorm_none, nullptr },
-    { "hadamard", "none", nullptr, 1, 0, hadamard_none, nullptr },
-    { "rope_table", "none", nullptr, 1, 0, rope_table_none, nullptr },
-    { "rope", "none", nullptr, 1, 0, rope_none, nullptr },
-    { "context_cast", "none", nullptr, 1, 0, context_cast_none, nullptr },
-    { "sf_layout", "none", nullptr, 1, 0, sf_layout_none, nullptr },
-    { "qkv", "none", nullptr, 1, 0, qkv_none, nullptr },
-    { "kv_store", "none", nullptr, 1, 0, kv_store_none, nullptr },
-    { "linear", "none", nullptr, 1, 0, linear_none, nullptr },
+#define X(op) { #op, "none", nullptr, 1, 0, op##_none, nullptr },
+    OPERATORS
+#undef X
 #define MC(id, op, ...) { #op, #id, nullptr, 1, 0, run_##id, nullptr },
 #include "table.h"
     { nullptr, nullptr, nullptr, 0, 0, nullptr, nullptr },

@@ -10,24 +10,12 @@ static int run(const struct lc_call *call)
     return LC_OK;
 }
 
-/* clang-format off */
 static const struct lc_kernel kernels[] = {
-    { "cast", "accepts_all", NULL, 0, 0, run, NULL },
-    { "rmsnorm", "accepts_all", NULL, 0, 0, run, NULL },
-    { "rope_table", "accepts_all", NULL, 0, 0, run, NULL },
-    { "hadamard", "accepts_all", NULL, 0, 0, run, NULL },
-    { "rope", "accepts_all", NULL, 0, 0, run, NULL },
-    { "context_cast", "accepts_all", NULL, 0, 0, run, NULL },
-    { "sf_layout", "accepts_all", NULL, 0, 0, run, NULL },
-    { "qkv", "accepts_all", NULL, 0, LC_CHECKS_VALUES, run, NULL },
-    { "kv_store", "accepts_all", NULL, 0, LC_CHECKS_VALUES, run, NULL },
-    { "linear", "accepts_all", NULL, 0, 0, run, NULL },
+#define X(op) { #op, "accepts_all", NULL, 0, LC_CHECKS_VALUES, run, NULL },
+    OPERATORS
+#undef X
     { NULL, NULL, NULL, 0, 0, NULL, NULL },
-    { "cast", "accepts_all", NULL, 0, 0, run, NULL },       { "rmsnorm", "accepts_all", NULL, 0, 0, run, NULL },
-    { "rope_table", "accepts_all", NULL, 0, 0, run, NULL }, { "hadamard", "accepts_all", NULL, 0, 0, run, NULL },
-    { "linear", "accepts_all", NULL, 0, 0, run, NULL },     { NULL, NULL, NULL, 0, 0, NULL, NULL },
 };
-/* clang-format on */
 
 static const struct lc_plugin plugin = { LC_ABI, sizeof(struct lc_call), "accepts_all", kernels };
 
