@@ -4,8 +4,9 @@
  * Which thread holds which element and the order of every sum follow from D and rope_dim alone, never from T, the heads, an address
  * or a stride: the load paths and the number of heads a thread works on differ, the arithmetic does not (DET-2).
  *
- * Roundings that a square passes on its way into s (RMS-3 wants at most 15): 3 in a vector of 8 (pairs by fma, then a tree), at
- * most 5 over the lanes of a head, 1 of the division: 9. The loop for other shapes sums in f64. */
+ * Roundings that a square passes on its way into s (RMS-3 wants at most 15): 4 in the product and the sums of a vector of 8 (pairs
+ * by fma, then a tree), 1 over a lane's two vectors, at most 4 over the lanes of a head, 1 of the division: 10. The loop for other
+ * shapes sums in f64. */
 #include "common.cuh"
 
 struct fast_qkv {
@@ -14,13 +15,14 @@ struct fast_qkv {
     const char *w[2], *b[2], *table, *positions;           /* of q, of k; b NULL without a bias */
     int64_t rows, d, heads_q, heads_kv, heads, table_rows; /* heads: of q, k and v */
     int rope, half;                                        /* rope_dim, its half */
-    int lanes, per_row;                                    /* threads a head; blocks a token */
-    struct fast_div blocks;                                /* by per_row */
-    float eps;
+    int lanes, log2_lanes, apart;                          /* threads a head; between the vectors of one that does not turn */
+    int end_q, end_k, end_v;                               /* a token's warps for q, k and v */
+    struct fast_div blocks;                                /* of a token */
+    float eps, inverse;                                    /* inverse: 1 / d where that is exact, else 0 */
     bool w_f32[2], b_f32[2], table_f32, positions_64;
 };
 
-enum { FAST_QKV_THREADS = 320, FAST_QKV_D = 256 };
+enum { FAST_QKV_WARPS = 8, FAST_QKV_D = 256 };
 
 /* The token's row of the table; NULL: its position has none, and then nothing is read (ERR-2). */
 static __device__ __forceinline__ const char *fast_angles(const struct fast_qkv &p, int64_t row)
@@ -83,97 +85,141 @@ static __device__ __forceinline__ char *fast_head(const struct fast_qkv &p, int6
     return h < p.heads_kv ? p.k + (row * p.heads_kv + h) * p.d * 2 : p.v + (row * p.heads_kv + h - p.heads_kv) * p.d * 2;
 }
 
-/* A head is a power of two of lanes, 8 elements each, so that 16 lanes hold a head of 128 in one 16-byte load a lane. A thread
- * works on HEADS heads of one token: their loads are in flight together, and cosines and sines are read once for all of them. A
- * pair's elements lie in two lanes, which exchange n as packed BF16. Lanes past a head, and heads past the last, take part in the
- * exchanges and store nothing. D <= 256, half of rope_dim a multiple of 8. FAST: all bases aligned to 16 bytes, D % 8 == 0. */
-template <int HEADS, bool FAST, int DIALECT>
-static __global__ void __launch_bounds__(FAST_QKV_THREADS, 2) fast_qkv_heads(const __grid_constant__ struct fast_qkv p)
+/* The sum of the squares of eight BF16, which are exact as f32. */
+static __device__ __forceinline__ float fast_squares(uint4 x)
+{
+    float v[8], s[4];
+    fast_bf16_unpack(x, v);
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        s[j] = __fmaf_rn(v[2 * j + 1], v[2 * j + 1], __fmul_rn(v[2 * j], v[2 * j]));
+    return __fadd_rn(__fadd_rn(s[0], s[1]), __fadd_rn(s[2], s[3]));
+}
+
+/* A head is a power of two of lanes, two vectors of 8 elements each, so that 8 lanes hold a head of 128. The first lanes hold what
+ * rotates: vectors half of rope_dim apart, so that a pair's elements meet in one lane. The next hold the rest. A warp works on q,
+ * k or v alone, on HEADS heads a lane: all their loads are in flight together, and weights, cosines and sines are converted once
+ * for all of them. Lanes past a head, and heads past the last, take part in the sums with zeros and store nothing. D <= 256, half
+ * of rope_dim a multiple of 8. FAST: all bases aligned to 16 bytes, D % 8 == 0. */
+template <int HEADS, bool BIAS, bool FAST, int DIALECT>
+static __global__ void __launch_bounds__(32 * FAST_QKV_WARPS, FAST ? 3 : 2)
+    fast_qkv_heads(const __grid_constant__ struct fast_qkv p)
 {
     const uint32_t row = fast_divide(blockIdx.x, p.blocks), part = blockIdx.x - row * p.blocks.by;
-    const int lanes = p.lanes, in_head = (int) threadIdx.x & (lanes - 1), groups = (int) blockDim.x / lanes;
-    const int64_t first = (int64_t) part * groups * HEADS + (int) threadIdx.x / lanes, c = in_head * FAST_VECTOR, d = p.d;
-    const char *const x = p.x.data + (int64_t) row * p.x.row;
-    uint4 r[HEADS];
+    const int lane = (int) threadIdx.x & 31, in_head = lane & (p.lanes - 1), d = (int) p.d;
+    int warp = (int) (part * (blockDim.x / 32u) + threadIdx.x / 32u);
+    if (warp >= p.end_v)
+        return; /* a whole warp, here and below */
+    const bool is_v = warp >= p.end_k, is_k = !is_v && warp >= p.end_q;
+    warp -= is_v ? p.end_k : is_k ? p.end_q : 0;
+    const int heads = (int) (is_v || is_k ? p.heads_kv : p.heads_q);
+    const int64_t before = is_v ? p.heads_q + p.heads_kv : is_k ? p.heads_q : 0; /* heads of the row ahead of these */
+    const int at_once = 32 >> p.log2_lanes;
+    const int first = warp * (at_once * HEADS) + (lane >> p.log2_lanes);
+
+    const bool rotates = 16 * in_head < p.rope;
+    int c[2];
+    c[0] = rotates ? 8 * in_head : p.rope + 8 * (in_head - p.rope / 16);
+    c[1] = rotates ? c[0] + p.half : c[0] + p.apart;
+    if (!rotates && c[0] >= p.rope + p.apart)
+        c[0] = c[1] = d; /* nothing is left for this lane */
+
+    const int64_t position = p.positions_64 ? __ldg((const long long *) p.positions + row)
+                                            : (int64_t) __ldg((const int *) p.positions + row);
+    const char *const x = p.x.data + (int64_t) row * p.x.row + (before + first) * d * 2;
+    const int64_t head_bytes = (int64_t) at_once * d * 2;
+    uint4 r[HEADS][2];
+    bool there[HEADS][2];
 #pragma unroll
     for (int u = 0; u < HEADS; u++) {
-        const int64_t h = first + u * groups;
-        r[u] = h < p.heads ? fast_load_bf16<FAST>(x + h * d * 2, c, d) : make_uint4(0, 0, 0, 0);
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            there[u][k] = (first + u * at_once < heads) & (c[k] < d); /* one predicate, no branch */
+            if constexpr (FAST)
+                r[u][k] = there[u][k] ? fast_stream(x + u * head_bytes + 2 * c[k]) : make_uint4(0, 0, 0, 0);
+            else
+                r[u][k] = there[u][k] ? fast_load_bf16<FAST>(x + u * head_bytes, c[k], d) : make_uint4(0, 0, 0, 0);
+        }
+    }
+    char *const y = (is_v ? p.v : is_k ? p.k : p.q) + ((int64_t) row * heads + first) * d * 2;
+    const auto store = [&](int u) {
+#pragma unroll
+        for (int k = 0; k < 2; k++)
+            if (there[u][k])
+                fast_store_bf16<FAST>(y + u * head_bytes, c[k], d, r[u][k]);
+    };
+    if (is_v) { /* bit by bit */
+#pragma unroll
+        for (int u = 0; u < HEADS; u++)
+            store(u);
+        return;
     }
 
-    const bool rotates = c < p.rope;
-    const int low = c < p.half ? (int) c : (int) c - p.half, to = c < p.half ? p.half / 8 : -(p.half / 8);
-    const int other_lane = ((int) threadIdx.x & 31) + (rotates ? to : 0);
-    const char *const angles = fast_angles(p, row);
     float cos[8], sin[8];
-    if (angles != nullptr && rotates) {
-        fast_load_shared<FAST>(angles, p.table_f32, low, p.rope, cos);
-        fast_load_shared<FAST>(angles, p.table_f32, p.half + low, p.rope, sin);
-    } else {
+    if (rotates && position >= 0 && position < p.table_rows) {
+        const char *const angles = p.table + position * p.rope * (p.table_f32 ? 4 : 2);
+        fast_load_shared<FAST>(angles, p.table_f32, c[0], p.rope, cos);
+        fast_load_shared<FAST>(angles, p.table_f32, c[1], p.rope, sin);
+    } else { /* a position that the table does not have: nothing is read (ERR-2) */
 #pragma unroll
         for (int j = 0; j < 8; j++)
             cos[j] = sin[j] = 0.0f;
     }
-    if (c < p.half) {
-#pragma unroll
-        for (int j = 0; j < 8; j++)
-            sin[j] = -sin[j]; /* a c - b s, and b c + a s in the upper half */
-    }
 
-    float sum[HEADS];
+    float rstd[HEADS];
 #pragma unroll
-    for (int u = 0; u < HEADS; u++) {
-        float v[8], s[4];
-        fast_bf16_unpack(r[u], v);
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            s[j] = __fmaf_rn(v[2 * j + 1], v[2 * j + 1], __fmul_rn(v[2 * j], v[2 * j])); /* the squares are exact */
-        sum[u] = __fadd_rn(__fadd_rn(s[0], s[1]), __fadd_rn(s[2], s[3]));
-    }
-    for (int o = lanes / 2; o > 0; o >>= 1) {
+    for (int u = 0; u < HEADS; u++)
+        rstd[u] = __fadd_rn(fast_squares(r[u][0]), fast_squares(r[u][1]));
+    for (int o = p.lanes / 2; o > 0; o >>= 1) {
 #pragma unroll
         for (int u = 0; u < HEADS; u++)
-            sum[u] = __fadd_rn(sum[u], __shfl_xor_sync(FAST_WARP, sum[u], o));
+            rstd[u] = __fadd_rn(rstd[u], __shfl_xor_sync(FAST_WARP, rstd[u], o));
     }
-
 #pragma unroll
     for (int u = 0; u < HEADS; u++) {
-        const int64_t h = first + u * groups;
-        const bool is_v = h >= p.heads_q + p.heads_kv, is_k = !is_v && h >= p.heads_q, has_bias = p.b[0] != nullptr;
-        const float rstd = __frsqrt_rn(__fadd_rn(__fdiv_rn(sum[u], (float) d), p.eps)); /* RMS-4, correctly rounded */
-        float n[8];
-        fast_bf16_unpack(r[u], n);
-        if (!is_v) {
-            float w[8], b[8];
-            fast_load_shared<FAST>(p.w[is_k], p.w_f32[is_k], c, d, w);
-            if (has_bias)
-                fast_load_shared<FAST>(p.b[is_k], p.b_f32[is_k], c, d, b);
+        const float mean = p.inverse > 0.0f ? __fmul_rn(rstd[u], p.inverse) : __fdiv_rn(rstd[u], (float) d); /* the same bits */
+        rstd[u] = __frsqrt_rn(__fadd_rn(mean, p.eps)); /* RMS-4, correctly rounded */
+    }
+
+    float n[DIALECT == QKV_SIMT ? HEADS : 1][2][8]; /* else BF16 says it all */
+#pragma unroll
+    for (int k = 0; k < 2; k++) { /* weights of one vector at a time: registers */
+        float w[8], b[8];
+        fast_load_shared<FAST>(p.w[is_k], p.w_f32[is_k], c[k], d, w);
+        if constexpr (BIAS)
+            fast_load_shared<FAST>(p.b[is_k], p.b_f32[is_k], c[k], d, b);
+#pragma unroll
+        for (int u = 0; u < HEADS; u++) {
+            float v[8];
+            fast_bf16_unpack(r[u][k], v);
 #pragma unroll
             for (int j = 0; j < 8; j++)
-                n[j] = fast_n<DIALECT>(n[j], rstd, w[j], has_bias ? b[j] : 0.0f, has_bias);
-        }
-        const uint4 n_bf = fast_bf16_pack(n);
-        float other[8];
-        if (DIALECT == QKV_SIMT) {
+                v[j] = fast_n<DIALECT>(v[j], rstd[u], w[j], BIAS ? b[j] : 0.0f, BIAS);
+            r[u][k] = fast_bf16_pack(v);
 #pragma unroll
-            for (int j = 0; j < 8; j++)
-                other[j] = __shfl_sync(FAST_WARP, n[j], other_lane);
-        } else {
-            fast_bf16_unpack(make_uint4(__shfl_sync(FAST_WARP, n_bf.x, other_lane), __shfl_sync(FAST_WARP, n_bf.y, other_lane),
-                                        __shfl_sync(FAST_WARP, n_bf.z, other_lane), __shfl_sync(FAST_WARP, n_bf.w, other_lane)),
-                             other);
-            fast_bf16_unpack(n_bf, n);
+            for (int j = 0; DIALECT == QKV_SIMT && j < 8; j++)
+                n[u][k][j] = v[j];
         }
-        if (h >= p.heads)
-            continue;
-        uint4 y = is_v ? r[u] : n_bf; /* v bit by bit, and dimensions that do not rotate */
-        if (!is_v && rotates) {
+    }
 #pragma unroll
-            for (int j = 0; j < 8; j++)
-                n[j] = fast_rotated<DIALECT>(n[j], cos[j], other[j], sin[j]);
-            y = fast_bf16_pack(n);
+    for (int u = 0; u < HEADS; u++) {
+        if (rotates) {
+            float a[8], b[8];
+            fast_bf16_unpack(r[u][0], a);
+            fast_bf16_unpack(r[u][1], b);
+#pragma unroll
+            for (int j = 0; DIALECT == QKV_SIMT && j < 8; j++)
+                a[j] = n[u][0][j], b[j] = n[u][1][j];
+#pragma unroll
+            for (int j = 0; j < 8; j++) { /* a c - b s, b c + a s */
+                const float lower = a[j], upper = b[j];
+                a[j] = fast_rotated<DIALECT>(lower, cos[j], upper, -sin[j]);
+                b[j] = fast_rotated<DIALECT>(upper, cos[j], lower, sin[j]);
+            }
+            r[u][0] = fast_bf16_pack(a);
+            r[u][1] = fast_bf16_pack(b);
         }
-        fast_store_bf16<FAST>(fast_head(p, row, h), c, d, y);
+        store(u);
     }
 }
 
@@ -233,14 +279,6 @@ template <int DIALECT> static __global__ void __launch_bounds__(256) fast_qkv_lo
 
 typedef void (*fast_qkv_kernel)(struct fast_qkv);
 
-static int fast_lanes(int64_t d)
-{
-    int lanes = 1;
-    while (lanes * FAST_VECTOR < d)
-        lanes *= 2;
-    return lanes;
-}
-
 static bool fast_is_aligned(const struct fast_qkv &p)
 {
     const char *const bases[] = { p.q, p.k, p.v, p.w[0], p.w[1], p.b[0], p.b[1], p.table };
@@ -250,31 +288,43 @@ static bool fast_is_aligned(const struct fast_qkv &p)
     return p.d % FAST_VECTOR == 0 && all % 16 == 0 && fast_aligned(p.x, 16);
 }
 
-/* The blocks of a token split its heads; never more than the grid holds. */
-static int fast_split(struct fast_qkv *p, int64_t heads_a_block)
+/* A token's warps, when each works on `heads` heads of q, k or v. */
+static int64_t fast_split(struct fast_qkv *p, int64_t heads)
 {
-    p->per_row = (int) ((p->heads + heads_a_block - 1) / heads_a_block);
-    p->blocks = fast_divider(p->per_row);
-    return p->per_row;
+    const int64_t q = (p->heads_q + heads - 1) / heads, kv = (p->heads_kv + heads - 1) / heads;
+    p->end_q = (int) q, p->end_k = (int) (q + kv), p->end_v = (int) (q + 2 * kv);
+    return q + 2 * kv;
+}
+
+template <int HEADS, bool FAST, int DIALECT> static fast_qkv_kernel fast_qkv_heads_of(const struct fast_qkv &p)
+{
+    return p.b[0] != nullptr ? fast_qkv_heads<HEADS, true, FAST, DIALECT> : fast_qkv_heads<HEADS, false, FAST, DIALECT>;
 }
 
 template <int DIALECT> static int fast_qkv_launch(const struct lc_call *call, struct fast_qkv p)
 {
     if (p.d > FAST_QKV_D || p.half % FAST_VECTOR != 0) {
-        const int64_t blocks = fast_split(&p, 256 / 32);
+        const int64_t blocks = (p.heads + 256 / 32 - 1) / (256 / 32);
+        p.blocks = fast_divider(blocks);
         return fast_launch(call, "qkv", fast_qkv_loop<DIALECT>, p.rows * blocks, 256, p);
     }
-    const int warp_heads = 32 / fast_lanes(p.d);
-    p.lanes = fast_lanes(p.d);
-    /* Few tokens: as many blocks as there are. Else four heads a thread, and a block that all heads of a token fill, or the most. */
-    const bool few = p.rows * p.heads * p.lanes < 132 * 2048;
-    const int64_t wanted = (p.heads + (few ? 1 : 4) - 1) / (few ? 1 : 4), most = (few ? 128 : FAST_QKV_THREADS) / p.lanes;
-    const int64_t groups = ((wanted < most ? wanted : most) + warp_heads - 1) / warp_heads * warp_heads;
-    const int64_t blocks = fast_split(&p, groups * (few ? 1 : 4));
+    p.lanes = 1, p.log2_lanes = 0;
+    while (2 * FAST_VECTOR * p.lanes < p.d)
+        p.lanes *= 2, p.log2_lanes++;
+    const int64_t rest = (p.d - p.rope + FAST_VECTOR - 1) / FAST_VECTOR; /* vectors that do not turn */
+    p.apart = (int) ((rest + 1) / 2 * FAST_VECTOR);
+    /* Few tokens: as many blocks as there are. Else two heads a lane. The blocks of a token have as many warps each as can be. */
+    const int64_t heads = 32 / p.lanes;
+    const bool few = p.rows * fast_split(&p, 2 * heads) < 132 * 16;
+    const int64_t warps = fast_split(&p, few ? heads : 2 * heads), most = few ? 2 : FAST_QKV_WARPS;
+    const int64_t blocks = (warps + most - 1) / most, a_block = (warps + blocks - 1) / blocks;
+    p.blocks = fast_divider(blocks);
     const bool aligned = fast_is_aligned(p);
-    const fast_qkv_kernel kernel = few ? (aligned ? fast_qkv_heads<1, true, DIALECT> : fast_qkv_heads<1, false, DIALECT>)
-                                       : (aligned ? fast_qkv_heads<4, true, DIALECT> : fast_qkv_heads<4, false, DIALECT>);
-    return fast_launch(call, "qkv", kernel, p.rows * blocks, dim3((unsigned) (groups * p.lanes)), p);
+    const fast_qkv_kernel kernel = few ? (aligned ? fast_qkv_heads_of<1, true, DIALECT>(p)
+                                                  : fast_qkv_heads_of<1, false, DIALECT>(p))
+                                       : (aligned ? fast_qkv_heads_of<2, true, DIALECT>(p)
+                                                  : fast_qkv_heads_of<2, false, DIALECT>(p));
+    return fast_launch(call, "qkv", kernel, p.rows * blocks, dim3((unsigned) (32 * a_block)), p);
 }
 
 template <int DIALECT> static int fast_qkv_run(const struct lc_call *call)
@@ -303,6 +353,7 @@ template <int DIALECT> static int fast_qkv_run(const struct lc_call *call)
     p.heads_q = a.heads_q, p.heads_kv = a.heads_kv, p.heads = a.heads_q + 2 * a.heads_kv;
     p.rope = (int) a.rope_dim, p.half = (int) a.rope_dim / 2;
     p.eps = (float) a.eps;
+    p.inverse = (p.d & (p.d - 1)) == 0 ? 1.0f / (float) p.d : 0.0f;
     status = fast_use_device(call, "qkv");
     return status != LC_OK ? status : fast_qkv_launch<DIALECT>(call, p);
 }
