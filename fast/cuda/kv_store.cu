@@ -20,9 +20,8 @@ static __device__ __forceinline__ float fast_kv_squares(const float (&v)[8])
     return __fadd_rn(__fadd_rn(s[0], s[1]), __fadd_rn(s[2], s[3]));
 }
 
-/* RMS-3..5. Elements from d on are zeros, which add nothing. */
-template <int LANES, int V, bool FAST>
-static __device__ __forceinline__ void fast_kv_norm(const struct fast_kv &p, int lane, float (&v)[V][8])
+/* RMS-3 of a lane group's head. Elements from d on are zeros, which add nothing. */
+template <int LANES, int V> static __device__ __forceinline__ float fast_kv_sum(const float (&v)[V][8])
 {
     float sum = fast_kv_squares(v[0]);
     if (V == 2)
@@ -33,25 +32,38 @@ static __device__ __forceinline__ void fast_kv_norm(const struct fast_kv &p, int
 #pragma unroll
     for (int o = LANES / 2; o > 0; o >>= 1)
         sum = __fadd_rn(sum, __shfl_xor_sync(FAST_WARP, sum, o));
-    const float rstd = __frsqrt_rn(__fadd_rn(__fdiv_rn(sum, (float) p.d), p.eps)); /* RMS-4, correctly rounded */
+    return sum;
+}
+
+/* RMS-5. */
+static __device__ __forceinline__ void fast_kv_weigh(float (&v)[8], float rstd, const float (&w)[8])
+{
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        v[j] = __fmul_rn(__fmul_rn(v[j], rstd), w[j]);
+}
+
+template <int LANES, int V, bool FAST>
+static __device__ __forceinline__ void fast_kv_norm(const struct fast_kv &p, int lane, float (&v)[V][8])
+{
+    const float mean = __fdiv_rn(fast_kv_sum<LANES, V>(v), (float) p.d);
+    const float rstd = __frsqrt_rn(__fadd_rn(mean, p.eps)); /* RMS-4, correctly rounded */
 #pragma unroll
     for (int k = 0; k < V; k++) {
         float w[8];
-        fast_kv_weight<FAST>(p, (k * LANES + lane) * 8, w);
-#pragma unroll
-        for (int j = 0; j < 8; j++)
-            v[k][j] = __fmul_rn(__fmul_rn(v[k][j], rstd), w[j]);
+        fast_kv_weight<FAST>(p, (k * LANES + lane) * 8, p.d, w);
+        fast_kv_weigh(v[k], rstd, w);
         if (p.bf16_stages)
             fast_kv_round(v[k]);
     }
 }
 
-/* HAD-1: a stage for each bit of the index below d: in a vector, over lanes, over vectors. */
-template <int LANES, int V> static __device__ __forceinline__ void fast_kv_hadamard(const struct fast_kv &p, float (&v)[V][8])
+/* HAD-1 but for the scale: a stage for each bit of the index below d: in a vector, over lanes, over vectors. */
+template <int LANES, int V> static __device__ __forceinline__ void fast_kv_hadamard(int d, float (&v)[V][8])
 {
 #pragma unroll
     for (int bit = 1; bit < 8; bit *= 2)
-        if (bit < p.d) {
+        if (bit < d) {
 #pragma unroll
             for (int k = 0; k < V; k++)
 #pragma unroll
@@ -64,7 +76,7 @@ template <int LANES, int V> static __device__ __forceinline__ void fast_kv_hadam
         }
 #pragma unroll
     for (int o = 1; o < LANES; o *= 2)
-        if (8 * o < p.d) {
+        if (8 * o < d) {
             const float sign = threadIdx.x & (unsigned) o ? -1.0f : 1.0f;
 #pragma unroll
             for (int k = 0; k < V; k++)
@@ -74,7 +86,7 @@ template <int LANES, int V> static __device__ __forceinline__ void fast_kv_hadam
         }
 #pragma unroll
     for (int bit = 1; bit < V; bit *= 2)
-        if (8 * LANES * bit < p.d) {
+        if (8 * LANES * bit < d) {
 #pragma unroll
             for (int k = 0; k < V; k++)
                 if ((k & bit) == 0) {
@@ -86,41 +98,233 @@ template <int LANES, int V> static __device__ __forceinline__ void fast_kv_hadam
                     }
                 }
         }
+}
+
+/* The end of HAD-1. */
+static __device__ __forceinline__ void fast_kv_scaled(const struct fast_kv &p, float (&v)[8])
+{
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        v[j] = __fmul_rn(v[j], p.scale);
+    if (p.bf16_stages)
+        fast_kv_round(v);
+}
+
+/* The scale bytes of a head, bits[k] of a lane's vector k. Four lanes share a scale, sixteen vectors a word of four. All lanes
+ * call this. */
+template <int LANES, int V>
+static __device__ __forceinline__ void fast_kv_put_scales(const struct fast_kv &p, const struct fast_kv_at &at, int lane, int d,
+                                                          const uint32_t (&bits)[V])
+{
+    if (LANES >= 8 && p.words) { /* only with whole words of four groups */
+        constexpr int words = LANES >= 16 ? V : 1;
+#pragma unroll
+        for (int k = 0; k < words; k++) {
+            uint32_t word = (bits[k] >> 23) << ((lane >> 2 & (LANES >= 16 ? 3 : 1)) * 8);
+            if (LANES == 8)
+                word |= (bits[V - 1] >> 23) << ((lane >> 2 & 1) * 8 + 16);
+            word |= __shfl_xor_sync(FAST_WARP, word, 4);
+            if (LANES >= 16)
+                word |= __shfl_xor_sync(FAST_WARP, word, 8);
+            const int c = (k * LANES + lane) * 8;
+            if (at.active && c < d && (lane & 15) == 0)
+                fast_kv_put(fast_kv_scale(p, at, (uint32_t) c / 32u), word);
+        }
+        return;
+    }
 #pragma unroll
     for (int k = 0; k < V; k++) {
-#pragma unroll
-        for (int j = 0; j < 8; j++)
-            v[k][j] = __fmul_rn(v[k][j], p.scale);
-        if (p.bf16_stages)
-            fast_kv_round(v[k]);
+        const int c = (k * LANES + lane) * 8;
+        if (at.active && c < d && (lane & 3) == 0)
+            fast_kv_put(fast_kv_scale(p, at, (uint32_t) c / 32u), (char) (bits[k] >> 23));
     }
 }
 
-/* CAST and its stores. Four lanes share a scale; sixteen a word of four. All lanes call this. */
+/* CAST and its stores. All lanes call this. */
 template <int LANES, int V>
 static __device__ __forceinline__ void fast_kv_cast(const struct fast_kv &p, const struct fast_kv_at &at, int lane,
                                                     const float (&v)[V][8])
 {
     const struct fast_sf usual = {};
+    uint32_t bits[V];
 #pragma unroll
     for (int k = 0; k < V; k++) {
         const int c = (k * LANES + lane) * 8;
-        const bool there = at.active && c < p.d;
-        uint32_t bits;
-        const uint2 q = fast_cast_vector<32>(usual, v[k], &bits);
-        if (there)
+        const uint2 q = fast_cast_vector<32>(usual, v[k], &bits[k]);
+        if (at.active && c < p.d)
             fast_kv_put_codes(at.codes + c, q, p.code_align);
-        if (p.words) { /* only with whole words of four groups: sixteen lanes each */
-            uint32_t word = (bits >> 23) << ((lane >> 2 & 3) * 8);
-            word |= __shfl_xor_sync(FAST_WARP, word, 4);
-            word |= __shfl_xor_sync(FAST_WARP, word, 8);
-            if (there && (lane & 15) == 0)
-                *(uint32_t *) fast_kv_scale(p, at, (uint32_t) c / 32u) = word;
-        } else if (there && (lane & 3) == 0) {
-            *fast_kv_scale(p, at, (uint32_t) c / 32u) = (char) (bits >> 23);
+    }
+    fast_kv_put_scales<LANES, V>(p, at, lane, p.d, bits);
+}
+
+/* ---- head_dim 64, 128, 256, 512, all aligned, a cast at the end, f32 between stages ---- */
+
+/* How pairs lie: in a lane's two vectors; in vector 0, or 1, of two lanes; in a vector. */
+enum { FAST_KV_STILL, FAST_KV_OWN, FAST_KV_LANES_0, FAST_KV_LANES_1, FAST_KV_INTERLEAVED, FAST_KV_ANY };
+
+enum { FAST_KV_QUICK_THREADS = 128 };
+
+/* What a lane rotates by: cos, and sin with its sign. OWN: of both vectors. LANES: of the vector that rotates. INTERLEAVED: four
+ * of vector 0, four of vector 1. */
+struct fast_kv_angles {
+    float cos[8], sin[8];
+    bool turn[2]; /* the vector rotates */
+};
+
+template <int LANES, int ROPE>
+static __device__ __forceinline__ void fast_kv_read_angles(const struct fast_kv &p, const char *row, int lane,
+                                                           struct fast_kv_angles &a)
+{
+    const int pairs = p.rotary_dim / 2;
+    bool minus = p.conjugate;
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        a.cos[j] = a.sin[j] = 0.0f;
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        const int e = (k * LANES + lane) * 8 - p.offset;
+        a.turn[k] = row != nullptr && e >= 0 && e < p.rotary_dim;
+        if (ROPE == FAST_KV_INTERLEAVED && a.turn[k]) {
+            fast_kv_four(p, row, e / 2, a.cos + 4 * k);
+            fast_kv_four(p, row, pairs + e / 2, a.sin + 4 * k);
+        }
+        if (ROPE == FAST_KV_LANES_0 + k && a.turn[k]) {
+            const bool second = e >= pairs;
+            fast_kv_eight(p, row, second ? e - pairs : e, a.cos);
+            fast_kv_eight(p, row, second ? e : e + pairs, a.sin);
+            minus = p.conjugate == second;
+        }
+    }
+    if (ROPE == FAST_KV_OWN && row != nullptr) {
+        fast_kv_eight(p, row, lane * 8, a.cos);
+        fast_kv_eight(p, row, pairs + lane * 8, a.sin);
+    }
+#pragma unroll
+    for (int j = 0; j < 8; j++)
+        a.sin[j] = minus ? -a.sin[j] : a.sin[j];
+}
+
+/* APPLY-1. All lanes call this. */
+template <int LANES, int ROPE>
+static __device__ __forceinline__ void fast_kv_quick_rotate(const struct fast_kv &p, int lane, const struct fast_kv_angles &a,
+                                                            float (&v)[2][8])
+{
+    if (ROPE == FAST_KV_OWN) {
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            const float first = v[0][j], second = v[1][j];
+            v[0][j] = fast_kv_turn(first, second, a.cos[j], -a.sin[j]);
+            v[1][j] = fast_kv_turn(second, first, a.cos[j], a.sin[j]);
+        }
+    }
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        if (ROPE == FAST_KV_LANES_0 + k) {
+            const int far = p.rotary_dim / 16, e = (k * LANES + lane) * 8 - p.offset;
+            const int other = ((int) threadIdx.x & 31) + (e < 0 || e >= p.rotary_dim ? 0 : e < p.rotary_dim / 2 ? far : -far);
+            float partner[8];
+#pragma unroll
+            for (int j = 0; j < 8; j++)
+                partner[j] = __shfl_sync(FAST_WARP, v[k][j], other);
+            if (a.turn[k]) {
+#pragma unroll
+                for (int j = 0; j < 8; j++)
+                    v[k][j] = fast_kv_turn(v[k][j], partner[j], a.cos[j], a.sin[j]);
+            }
+        }
+        if (ROPE == FAST_KV_INTERLEAVED && a.turn[k]) {
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                const float first = v[k][2 * j], second = v[k][2 * j + 1], c = a.cos[4 * k + j], s = a.sin[4 * k + j];
+                v[k][2 * j] = fast_kv_turn(first, second, c, -s);
+                v[k][2 * j + 1] = fast_kv_turn(second, first, c, s);
+            }
         }
     }
 }
+
+/* fast_kv_cast with HAD-1's scale: the largest of the products is the product of the largest; and a code's factor, a power of two,
+ * goes into the scale, as that is from 2^-6 to 1 (fast_kv_is_quick): no product of the two leaves the normal numbers, and where
+ * an element's does, both ways give a zero of its sign. */
+template <int LANES>
+static __device__ __forceinline__ void fast_kv_quick_cast(const struct fast_kv &p, const struct fast_kv_at &at, int lane,
+                                                          const float (&v)[2][8])
+{
+    uint32_t bits[2];
+    uint2 q[2];
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        float amax = fast_amax(v[k]);
+        amax = fmaxf(amax, __shfl_xor_sync(FAST_WARP, amax, 1));
+        amax = fmaxf(amax, __shfl_xor_sync(FAST_WARP, amax, 2));
+        const struct fast_scale f = fast_scale_of(__fmul_rn(amax, p.scale), true);
+        q[k] = fast_codes(v[k], __fmul_rn(f.mul, p.scale));
+        bits[k] = f.bits;
+    }
+    if (at.active) {
+        char *const to = at.codes + lane * 8;
+        const int align = p.code_align >= 8 ? 8 : 4;
+        fast_kv_put_codes(to, q[0], align);
+        fast_kv_put_codes(to + LANES * 8, q[1], align);
+    }
+    fast_kv_put_scales<LANES, 2>(p, at, lane, LANES * 16, bits);
+}
+
+/* Buys: the shapes that caches have, bound by instructions rather than memory. A lane has 16 elements, two vectors half a head
+ * apart, so that pairs of a full neox rotation meet in a lane; head_dim and the kind of rotation are constants. HEADS heads of a
+ * token one after the other: weights and angles stay in registers for all of them, and the next head is under way. The norm and
+ * the transform are branches that all lanes take alike, once a head; as constants they would be four times the kernels. Six
+ * blocks a multiprocessor: 80 registers, which none of these kernels spills. */
+template <int LANES, int HEADS, int ROPE>
+static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, 6) fast_kv_quick(const __grid_constant__ struct fast_kv p)
+{
+    constexpr int D = LANES * 16;
+    const int lane = (int) threadIdx.x & (LANES - 1);
+    const uint32_t unit = (blockIdx.x * FAST_KV_QUICK_THREADS + threadIdx.x) / LANES * HEADS;
+    const uint32_t token = fast_divide(unit, p.heads);
+    const char *x = p.x + (int64_t) token * p.token + (int64_t) (unit - token * p.heads.by) * p.head + lane * 16;
+    const bool there = unit < p.rows; /* a head past the end takes part as zeros */
+    uint4 ahead[2] = {};
+    if (there)
+        ahead[0] = fast_stream(x), ahead[1] = fast_stream(x + LANES * 16);
+    struct fast_kv_at at = fast_kv_locate<true>(p, unit);
+    float w[2][8];
+    struct fast_kv_angles angles;
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+        if (p.weight != nullptr)
+            fast_kv_weight<true>(p, (k * LANES + lane) * 8, D, w[k]);
+    if (ROPE != FAST_KV_STILL)
+        fast_kv_read_angles<LANES, ROPE>(p, at.row, lane, angles);
+#pragma unroll
+    for (int u = 0; u < HEADS; u++) {
+        float v[2][8];
+#pragma unroll
+        for (int k = 0; k < 2; k++)
+            fast_bf16_unpack(ahead[k], v[k]);
+        if (u + 1 < HEADS) {
+            x += p.head;
+            if (there)
+                ahead[0] = fast_stream(x), ahead[1] = fast_stream(x + LANES * 16);
+        }
+        if (p.weight != nullptr) {
+            const float mean = __fmul_rn(fast_kv_sum<LANES, 2>(v), 1.0f / D); /* D a power of two: the quotient's bits */
+            const float rstd = __frsqrt_rn(__fadd_rn(mean, p.eps));
+            fast_kv_weigh(v[0], rstd, w[0]);
+            fast_kv_weigh(v[1], rstd, w[1]);
+        }
+        if (ROPE != FAST_KV_STILL)
+            fast_kv_quick_rotate<LANES, ROPE>(p, lane, angles, v);
+        if (p.hadamard)
+            fast_kv_hadamard<LANES, 2>(D, v);
+        fast_kv_quick_cast<LANES>(p, at, lane, v);
+        at.codes += p.next.codes;
+        at.scales += p.next.scales;
+        at.first += p.next.first;
+    }
+}
+
+/* ---- other head_dim <= 1024, and the rest of those ---- */
 
 /* Buys: short heads share a warp, so that every lane has 16 bytes to load, and no barrier is wider than a warp. Partners of a
  * rotation meet in shared memory, which costs nothing where nothing rotates; all else goes by shuffles. FAST: rows of x, the
@@ -131,7 +335,7 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_warp(const __g
     __shared__ float4 shared[FAST_KV_WARPS * 64 * V];
     const int warp = (int) threadIdx.x / 32, lane = (int) threadIdx.x & (LANES - 1), part = ((int) threadIdx.x & 31) / LANES;
     const uint32_t unit = (blockIdx.x * FAST_KV_WARPS + (uint32_t) warp) * (32 / LANES) + (uint32_t) part;
-    const struct fast_kv_at at = fast_kv_locate(p, unit);
+    const struct fast_kv_at at = fast_kv_locate<false>(p, unit);
     const int d = unit < p.rows ? p.d : 0; /* a head past the end takes part with no elements */
     const char *const x = p.x + (int64_t) at.token * p.token + (int64_t) at.head * p.head;
     float v[V][8];
@@ -141,7 +345,7 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_warp(const __g
     if (p.weight != nullptr)
         fast_kv_norm<LANES, V, FAST>(p, lane, v);
     if (p.table != nullptr) {
-        float *const head = (float *) (shared + warp * 64 * V) + part * LANES * 8;
+        float *const head = (float *) (shared + warp * 64 * V) + part * LANES * 8 * V;
 #pragma unroll
         for (int k = 0; k < V; k++) {
             float4 *const to = (float4 *) (head + (k * LANES + lane) * 8);
@@ -157,8 +361,12 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_warp(const __g
                 fast_kv_round(v[k]);
         }
     }
-    if (p.hadamard)
-        fast_kv_hadamard<LANES, V>(p, v);
+    if (p.hadamard) {
+        fast_kv_hadamard<LANES, V>(p.d, v);
+#pragma unroll
+        for (int k = 0; k < V; k++)
+            fast_kv_scaled(p, v[k]);
+    }
     if (p.cast) {
         fast_kv_cast<LANES, V>(p, at, lane, v);
         return;
@@ -191,7 +399,7 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_block(const __
 {
     extern __shared__ float4 fast_kv_shared[];
     float *const v = (float *) fast_kv_shared;
-    const struct fast_kv_at at = fast_kv_locate(p, blockIdx.x);
+    const struct fast_kv_at at = fast_kv_locate<false>(p, blockIdx.x);
     const int tid = (int) threadIdx.x, d = p.d, step = FAST_KV_THREADS * 8;
     const char *const x = p.x + (int64_t) at.token * p.token + (int64_t) at.head * p.head;
     if (!at.active)
@@ -212,7 +420,7 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_block(const __
         const float rstd = __frsqrt_rn(__fadd_rn((float) __ddiv_rn(sum, (double) d), p.eps));
         for (int c = tid * 8; c < d; c += step) {
             float w[8], e[8];
-            fast_kv_weight<false>(p, c, w);
+            fast_kv_weight<false>(p, c, d, w);
 #pragma unroll
             for (int j = 0; j < 8; j++)
                 e[j] = c + j < d ? __fmul_rn(__fmul_rn(v[c + j], rstd), w[j]) : 0.0f;
@@ -229,8 +437,8 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_block(const __
             float *const a = v + p.offset + (p.interleaved ? 2 * i : i), *const b = a + (p.interleaved ? 1 : pairs);
             const float c = fast_kv_entry(p, at.row, i), entry = fast_kv_entry(p, at.row, pairs + i);
             const float s = p.conjugate ? -entry : entry, first = *a, second = *b;
-            *a = fast_kv_turn(first, second, c, s, true);
-            *b = fast_kv_turn(second, first, c, s, false);
+            *a = fast_kv_turn(first, second, c, -s);
+            *b = fast_kv_turn(second, first, c, s);
             if (p.bf16_stages) {
                 const uint32_t pair = fast_bf16_pair(*a, *b);
                 *a = fast_bf16_lo(pair), *b = fast_bf16_hi(pair);
@@ -254,13 +462,8 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_block(const __
 #pragma unroll
         for (int j = 0; j < 8; j++)
             e[j] = c + j < d ? v[c + j] : 0.0f;
-        if (p.hadamard) {
-#pragma unroll
-            for (int j = 0; j < 8; j++)
-                e[j] = __fmul_rn(e[j], p.scale);
-            if (p.bf16_stages)
-                fast_kv_round(e);
-        }
+        if (p.hadamard)
+            fast_kv_scaled(p, e);
         if (!p.cast) {
             fast_store_bf16<false>(at.codes, c, d, fast_bf16_pack(e));
             continue;
@@ -283,14 +486,61 @@ template <int LANES, int V> static int fast_kv_launch(const struct lc_call *call
                        (p.rows + heads - 1) / heads, FAST_KV_THREADS, p);
 }
 
+template <int LANES, int HEADS> static int fast_kv_launch_quick(const struct lc_call *call, int rope, const struct fast_kv &p)
+{
+    static void (*const kernels[])(struct fast_kv) = {
+        fast_kv_quick<LANES, HEADS, FAST_KV_STILL>,       fast_kv_quick<LANES, HEADS, FAST_KV_OWN>,
+        fast_kv_quick<LANES, HEADS, FAST_KV_LANES_0>,     fast_kv_quick<LANES, HEADS, FAST_KV_LANES_1>,
+        fast_kv_quick<LANES, HEADS, FAST_KV_INTERLEAVED>,
+    };
+    const int64_t heads = (int64_t) HEADS * (FAST_KV_QUICK_THREADS / LANES); /* of a block */
+    return fast_launch(call, "kv_store", kernels[rope], (p.rows + heads - 1) / heads, FAST_KV_QUICK_THREADS, p);
+}
+
+/* Several heads a lane where enough threads are left to fill a device, else one: few tokens want to be done soon. */
+template <int LANES> static int fast_kv_share(const struct lc_call *call, int rope, const struct fast_kv &p)
+{
+    const bool many = p.heads.by % 4 == 0 && p.rows * LANES >= 1 << 18;
+    return many ? fast_kv_launch_quick<LANES, 4>(call, rope, p) : fast_kv_launch_quick<LANES, 1>(call, rope, p);
+}
+
+/* How pairs lie in fast_kv_quick, which cannot have FAST_KV_ANY. */
+static int fast_kv_pairs(const struct fast_kv &p)
+{
+    const int half = p.d / 2;
+    if (p.table == nullptr)
+        return FAST_KV_STILL;
+    if (!p.turns)
+        return FAST_KV_ANY;
+    if (p.interleaved)
+        return FAST_KV_INTERLEAVED;
+    if (p.rotary_dim == p.d)
+        return FAST_KV_OWN;
+    if (p.offset / half != (p.offset + p.rotary_dim - 1) / half)
+        return FAST_KV_ANY;
+    return p.offset < half ? FAST_KV_LANES_0 : FAST_KV_LANES_1;
+}
+
+static bool fast_kv_is_quick(const struct fast_kv &p)
+{
+    return p.cast && !p.bf16_stages && p.code_align >= 4 && (p.slots == nullptr || p.slots_narrow) &&
+           (p.d == 64 || p.d == 128 || p.d == 256 || p.d == 512) && p.scale >= 0.015625f && p.scale <= 1.0f;
+}
+
 static int fast_kv_choose(const struct lc_call *call, bool aligned, const struct fast_kv &p)
 {
+    const int rope = fast_kv_pairs(p);
+    if (aligned && rope != FAST_KV_ANY && fast_kv_is_quick(p))
+        return p.d == 64    ? fast_kv_share<4>(call, rope, p)
+               : p.d == 128 ? fast_kv_share<8>(call, rope, p)
+               : p.d == 256 ? fast_kv_share<16>(call, rope, p)
+                            : fast_kv_launch_quick<32, 1>(call, rope, p);
     if (p.d <= 64)
-        return fast_kv_launch<8, 1>(call, aligned, p);
+        return fast_kv_launch<4, 2>(call, aligned, p);
     if (p.d <= 128)
-        return fast_kv_launch<16, 1>(call, aligned, p);
+        return fast_kv_launch<8, 2>(call, aligned, p);
     if (p.d <= 256)
-        return fast_kv_launch<32, 1>(call, aligned, p);
+        return fast_kv_launch<16, 2>(call, aligned, p);
     if (p.d <= 512)
         return fast_kv_launch<32, 2>(call, aligned, p);
     if (p.d <= 1024)
@@ -329,7 +579,7 @@ static void fast_kv_inputs(const struct kv_store_args &a, struct fast_kv &p)
     p.heads = fast_divider(p.rows < INT32_MAX ? a.heads : 1); /* fast_launch refuses more rows */
     p.d = (int32_t) a.d, p.groups = (int32_t) (a.d / 32);
     p.hadamard = a.hadamard, p.cast = a.cast, p.bf16_stages = a.bf16_stages;
-    p.eps = (float) a.eps, p.scale = (float) a.scale;
+    p.eps = (float) a.eps, p.scale = a.hadamard ? (float) a.scale : 1.0f;
     if (a.norm) {
         p.weight = (const char *) a.t[KV_WEIGHT]->data;
         p.weight_f32 = a.t[KV_WEIGHT]->dtype == LC_F32;
@@ -355,6 +605,7 @@ static void fast_kv_outputs(const struct kv_store_args &a, struct fast_kv &p)
         p.page = fast_divider(p.slots_narrow ? a.page_size : 1);
         p.code_align = fast_kv_alignment(p.codes);
         p.words = p.groups % 4 == 0 && fast_kv_alignment(p.scales) >= 4;
+        p.next = { p.codes.head, p.scales.head, 0 };
         return;
     }
     p.out = (char *) a.t[KV_OUT]->data;
@@ -366,6 +617,7 @@ static void fast_kv_outputs(const struct kv_store_args &a, struct fast_kv &p)
     p.per_head = a.per_head;
     p.sf_step = 4 * m_pad, p.sf_batch = 4 * m_pad * (p.groups / 4);
     p.words = p.groups % 4 == 0;
+    p.next = { p.d, p.per_head ? 4 : 0, p.per_head ? 0u : (uint32_t) p.groups };
 }
 
 static int fast_kv_run(const struct lc_call *call)

@@ -25,6 +25,10 @@ struct fast_kv {
     bool hadamard, cast, bf16_stages, interleaved, conjugate, per_head;
     bool words; /* scale bytes go in aligned words of four groups */
     bool turns; /* a vector of eight rotates as a whole */
+    struct fast_kv_step {
+        int64_t codes, scales;
+        uint32_t first;
+    } next; /* from a head to the next one of its token */
 };
 
 enum { FAST_KV_THREADS = 256, FAST_KV_WARPS = FAST_KV_THREADS / 32 };
@@ -50,8 +54,9 @@ static __device__ __forceinline__ char *fast_kv_place(const struct fast_kv_bytes
     return b.base + page * b.page + row * b.row + (int64_t) head * b.head;
 }
 
-/* KV-2, KV-3, KV-5. ERR-2: of a slot past the pool or a position outside the table nothing is read or written. */
-static __device__ __forceinline__ struct fast_kv_at fast_kv_locate(const struct fast_kv &p, uint32_t unit)
+/* KV-2, KV-3, KV-5. ERR-2: of a slot past the pool or a position outside the table nothing is read or written. NARROW: so the
+ * slots are known to be, and no 64-bit division is compiled. */
+template <bool NARROW> static __device__ __forceinline__ struct fast_kv_at fast_kv_locate(const struct fast_kv &p, uint32_t unit)
 {
     struct fast_kv_at at = {};
     if (unit >= p.rows)
@@ -69,7 +74,7 @@ static __device__ __forceinline__ struct fast_kv_at fast_kv_locate(const struct 
         const int64_t slot = fast_kv_index(p.slots, p.slots_wide, at.token);
         at.active = at.active && slot >= 0 && slot < p.capacity;
         int64_t page = 0, row = 0;
-        if (p.slots_narrow) {
+        if (NARROW || p.slots_narrow) {
             const uint32_t s = (uint32_t) slot & 0x7fffffffu, q = fast_divide(s, p.page);
             page = q, row = s - q * p.page.by;
         } else if (at.active) {
@@ -94,16 +99,24 @@ static __device__ __forceinline__ char *fast_kv_scale(const struct fast_kv &p, c
     return at.scales + (int64_t) (g / 4u) * p.sf_step + (g & 3u); /* SF-3 */
 }
 
+/* A store to global memory, which the compiler does not know of a pointer in a struct. */
+template <class T> static __device__ __forceinline__ void fast_kv_put(char *to, T v)
+{
+    __builtin_assume(__isGlobal(to));
+    *(T *) to = v;
+}
+
 static __device__ __forceinline__ void fast_kv_put_codes(char *to, uint2 q, int align)
 {
     if (align >= 8) {
-        *(uint2 *) to = q;
+        fast_kv_put(to, q);
     } else if (align == 4) {
-        ((uint32_t *) to)[0] = q.x, ((uint32_t *) to)[1] = q.y;
+        fast_kv_put(to, q.x);
+        fast_kv_put(to + 4, q.y);
     } else {
 #pragma unroll
         for (int j = 0; j < 8; j++)
-            to[j] = (char) ((j < 4 ? q.x : q.y) >> 8 * (j % 4));
+            fast_kv_put(to + j, (char) ((j < 4 ? q.x : q.y) >> 8 * (j % 4)));
     }
 }
 
@@ -116,13 +129,13 @@ static __device__ __forceinline__ void fast_kv_round(float (&v)[8])
 }
 
 /* Eight weights at column c; columns from d on are used nowhere. */
-template <bool FAST> static __device__ __forceinline__ void fast_kv_weight(const struct fast_kv &p, int c, float (&w)[8])
+template <bool FAST> static __device__ __forceinline__ void fast_kv_weight(const struct fast_kv &p, int c, int d, float (&w)[8])
 {
-    if (!FAST || c >= p.d) {
+    if (!FAST || c >= d) {
         if (p.weight_f32)
-            fast_load_f32<false>(p.weight, c, p.d, w);
+            fast_load_f32<false>(p.weight, c, d, w);
         else
-            fast_bf16_unpack(fast_load_bf16<false>(p.weight, c, p.d), w);
+            fast_bf16_unpack(fast_load_bf16<false>(p.weight, c, d), w);
     } else if (p.weight_f32) {
         const float4 a = __ldg((const float4 *) p.weight + c / 4), b = __ldg((const float4 *) p.weight + c / 4 + 1);
         w[0] = a.x, w[1] = a.y, w[2] = a.z, w[3] = a.w, w[4] = b.x, w[5] = b.y, w[6] = b.z, w[7] = b.w;
@@ -138,7 +151,7 @@ static __device__ __forceinline__ float fast_kv_entry(const struct fast_kv &p, c
 }
 
 /* Four entries from i on, a multiple of four. */
-static __device__ __forceinline__ void fast_kv_entries(const struct fast_kv &p, const char *row, int i, float *e)
+static __device__ __forceinline__ void fast_kv_four(const struct fast_kv &p, const char *row, int i, float *e)
 {
     if (p.table_f32) {
         const float4 q = __ldg((const float4 *) row + i / 4);
@@ -149,11 +162,21 @@ static __device__ __forceinline__ void fast_kv_entries(const struct fast_kv &p, 
     }
 }
 
-/* APPLY-1 of one element with its partner: the first of a pair, or the second. */
-static __device__ __forceinline__ float fast_kv_turn(float own, float partner, float c, float s, bool first)
+/* Eight entries from i on, a multiple of eight. */
+static __device__ __forceinline__ void fast_kv_eight(const struct fast_kv &p, const char *row, int i, float (&e)[8])
 {
-    const float a = __fmul_rn(own, c), b = __fmul_rn(partner, s);
-    return first ? __fsub_rn(a, b) : __fadd_rn(a, b);
+    if (p.table_f32) {
+        fast_kv_four(p, row, i, e);
+        fast_kv_four(p, row, i + 4, e + 4);
+    } else {
+        fast_bf16_unpack(__ldg((const uint4 *) row + i / 8), e);
+    }
+}
+
+/* APPLY-1 of one element with its partner: the second of a pair, or the first with -s for s. */
+static __device__ __forceinline__ float fast_kv_turn(float own, float partner, float c, float s)
+{
+    return __fmaf_rn(own, c, __fmul_rn(partner, s));
 }
 
 /* Rotates what of the vector at column c rotates. head: the head's elements from [offset, offset + rotary_dim) as they were, by
@@ -168,23 +191,24 @@ static __device__ __forceinline__ void fast_kv_rotate(const struct fast_kv &p, c
         float cos[8], sin[8], partner[8];
         const bool second = !p.interleaved && e0 >= pairs;
         const int i = p.interleaved ? e0 / 2 : second ? e0 - pairs : e0;
-        fast_kv_entries(p, row, i, cos);
-        fast_kv_entries(p, row, pairs + i, sin);
         if (p.interleaved) {
+            fast_kv_four(p, row, i, cos);
+            fast_kv_four(p, row, pairs + i, sin);
 #pragma unroll
             for (int j = 7; j >= 0; j--)
                 cos[j] = cos[j / 2], sin[j] = sin[j / 2], partner[j] = v[j ^ 1];
         } else {
             const float *const q = head + c + (second ? -pairs : pairs);
             const float4 a = *(const float4 *) q, b = *(const float4 *) (q + 4);
-            fast_kv_entries(p, row, i + 4, cos + 4);
-            fast_kv_entries(p, row, pairs + i + 4, sin + 4);
+            fast_kv_eight(p, row, i, cos);
+            fast_kv_eight(p, row, pairs + i, sin);
             partner[0] = a.x, partner[1] = a.y, partner[2] = a.z, partner[3] = a.w;
             partner[4] = b.x, partner[5] = b.y, partner[6] = b.z, partner[7] = b.w;
         }
 #pragma unroll
         for (int j = 0; j < 8; j++)
-            v[j] = fast_kv_turn(v[j], partner[j], cos[j], p.conjugate ? -sin[j] : sin[j], p.interleaved ? j % 2 == 0 : !second);
+            v[j] = fast_kv_turn(v[j], partner[j], cos[j],
+                                p.conjugate != (p.interleaved ? j % 2 == 0 : !second) ? -sin[j] : sin[j]);
         return;
     }
 #pragma unroll
@@ -196,7 +220,7 @@ static __device__ __forceinline__ void fast_kv_rotate(const struct fast_kv &p, c
         const int i = p.interleaved ? e / 2 : first ? e : e - pairs;
         const int partner = p.interleaved ? e ^ 1 : first ? e + pairs : e - pairs;
         const float c_i = fast_kv_entry(p, row, i), s_i = fast_kv_entry(p, row, pairs + i);
-        v[j] = fast_kv_turn(v[j], head[p.offset + partner], c_i, p.conjugate ? -s_i : s_i, first);
+        v[j] = fast_kv_turn(v[j], head[p.offset + partner], c_i, p.conjugate != first ? -s_i : s_i);
     }
 }
 
