@@ -6,6 +6,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 
 enum { HEAVY = 1 << 22 }; /* products: what pairs may take of one case */
@@ -338,4 +339,5 @@ const struct op op_linear = {
     .y_tensor = LIN_OUT,
     .heavy = heavy,
     .det2_reported = 1,
+    .relations = linear_relations,
 };
