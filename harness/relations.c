@@ -200,7 +200,7 @@ static void judge_element(struct attempt *t, const struct other *o, int slot, in
     if (t->d.bad_elements++ == 0) {
         t->d.slot = base_slot;
         t->d.row = row, t->d.col = base_col, t->d.base_row = base_row, t->d.m = o->c.op->rows(&o->c.args);
-        t->d.got = got, t->d.want = want;
+        t->d.got = got, t->d.want = want, t->d.fmt = (int) f + 1;
     }
 }
 

@@ -41,7 +41,7 @@ const struct lc_kernel *other_kernel(const struct attempt *t, const char *op);
 
 double base_value(const struct attempt *t, int slot, int64_t row, int64_t col); /* of an output of the base run */
 double other_value(const struct other *o, int slot, int64_t row, int64_t col);
-bool call_has(const struct call *c, int slot); /* listed and on */
+bool call_has(const struct call *c, int slot);          /* listed and on */
 bool scales_exactly(enum lc_dtype f, double v, int by); /* v * 2^by is of the format, and neither is subnormal */
 bool is_within(double v, int lo, int hi);               /* 0, or 2^lo <= |v| < 2^hi */
 

@@ -123,8 +123,8 @@ static double allowed(const struct attempt *t, const struct other *o, int64_t ro
 
 static int fused_rope(struct attempt *t)
 {
-    static const char *const axes[] = { "M",    "M",    "heads", "heads", "d",   "d",   "rot", "rot", "inter", "inter",
-                                        "rows", "rows", "table", "table", "ids", "ids", NULL };
+    static const char *const axes[] = { "M",     "M",    "heads", "heads", "d",     "d",   "rot", "rot", "inter",
+                                        "inter", "rows", "rows",  "table", "table", "ids", "ids", NULL };
     static const struct rule turned = { is_tame, NULL, allowed, true, true }, copied = { is_tame, NULL, NULL, false, false };
     const struct rope_args *const a = &of(t)->rope;
     const struct lc_kernel *const rope = single(t, "rope");
@@ -158,7 +158,8 @@ static int fused_rope(struct attempt *t)
 }
 
 const struct perturbation context_cast_relations[] = {
-    { "fused-cast", "KV-7", "codes and scales are the operator cast's, of the bf16 output of the same call: bitwise", fused_cast },
+    { "fused-cast", "KV-7", "codes and scales are the operator cast's, of the bf16 output of the same call: bitwise",
+      fused_cast },
     { "fused-rope", "KV-7",
       "the bf16 output is the operator rope's, conjugate, of the same context: within twice the bound of APPLY-1, which leaves "
       "FMA free; other bits are reported, but not of what does not rotate",

@@ -147,7 +147,8 @@ static int fused_cast(struct attempt *t)
 static void of_head(const struct other *o, int64_t *row, int64_t *col) /* a row is a head */
 {
     const bool norm = !strcmp(o->c.op->name, "rmsnorm");
-    const int64_t heads = norm ? o->c.args.rmsnorm.m : o->c.args.hadamard.m, d = norm ? o->c.args.rmsnorm.d : o->c.args.hadamard.n;
+    const int64_t heads = norm ? o->c.args.rmsnorm.m : o->c.args.hadamard.m,
+                  d = norm ? o->c.args.rmsnorm.d : o->c.args.hadamard.n;
     *col += *row % heads * d;
     *row /= heads;
 }
@@ -171,8 +172,8 @@ static int fused_norm(struct attempt *t)
     static const char *const axes[] = { "B", "M", "w", "w", "eps", "eps", NULL };
     static const struct rule normed = { is_tame_norm, NULL, norm_allowed, true, true };
     const struct kv_store_args *const a = of(t);
-    const struct lc_kernel *const norm =
-        single(t, "rmsnorm", gives_bf16(t) && a->norm && !a->rope && !a->hadamard, "needs the norm alone, out=bf16");
+    const struct lc_kernel *const norm = single(t, "rmsnorm", gives_bf16(t) && a->norm && !a->rope && !a->hadamard,
+                                                "needs the norm alone, out=bf16");
     struct kase k;
     struct other o;
     other_case(t, &k, "rmsnorm", axes);
@@ -232,8 +233,9 @@ static double rope_allowed(const struct attempt *t, const struct other *o, int64
     (void) t;
     of_rotated(o, &row, &x);
     of_rotated(o, &row, &partner);
-    return rope_apart(get(&o->c, ROPE_QUERY, row, x), get(&o->c, ROPE_QUERY, row, partner), get(&o->c, ROPE_TABLE, 0, entry + p.pair),
-                      get(&o->c, ROPE_TABLE, 0, entry + a->rotary_dim / 2 + p.pair), want);
+    return rope_apart(get(&o->c, ROPE_QUERY, row, x), get(&o->c, ROPE_QUERY, row, partner),
+                      get(&o->c, ROPE_TABLE, 0, entry + p.pair), get(&o->c, ROPE_TABLE, 0, entry + a->rotary_dim / 2 + p.pair),
+                      want);
 }
 
 static int judge_rope(struct attempt *t, const struct other *x, const struct lc_kernel *rope)
@@ -277,9 +279,9 @@ static int judge_rope(struct attempt *t, const struct other *x, const struct lc_
 static int fused_rope(struct attempt *t)
 {
     const struct kv_store_args *const a = of(t);
-    const struct lc_kernel *const rope =
-        single(t, "rope", gives_bf16(t) && a->rope && !a->hadamard && (a->bf16_stages || !a->norm),
-               "needs rope last, of BF16 values, out=bf16");
+    const struct lc_kernel *const rope = single(t, "rope",
+                                                gives_bf16(t) && a->rope && !a->hadamard && (a->bf16_stages || !a->norm),
+                                                "needs rope last, of BF16 values, out=bf16");
     struct kase k;
     struct other x;
     if (!rope)
@@ -346,9 +348,9 @@ static int judge_had(struct attempt *t, const struct other *x, const struct lc_k
 static int fused_hadamard(struct attempt *t)
 {
     const struct kv_store_args *const a = of(t);
-    const struct lc_kernel *const had =
-        single(t, "hadamard", gives_bf16(t) && a->hadamard && (a->bf16_stages || (!a->norm && !a->rope)),
-               "needs hadamard last, of BF16 values, out=bf16");
+    const struct lc_kernel *const had = single(t, "hadamard",
+                                               gives_bf16(t) && a->hadamard && (a->bf16_stages || (!a->norm && !a->rope)),
+                                               "needs hadamard last, of BF16 values, out=bf16");
     struct kase k;
     struct other x;
     if (!had)
@@ -362,7 +364,8 @@ static int fused_hadamard(struct attempt *t)
 }
 
 const struct perturbation kv_store_relations[] = {
-    { "pool", "KV-5", "the pool holds the codes and scales of the call without the store: bitwise, its stages are the same", pool },
+    { "pool", "KV-5", "the pool holds the codes and scales of the call without the store: bitwise, its stages are the same",
+      pool },
     { "fused-cast", "KV-1",
       "with stage=bf16, or no stage but the cast, codes and scales are the operator cast's, of the call's own BF16 form: bitwise",
       fused_cast },

@@ -330,7 +330,8 @@ const struct perturbation linear_relations[] = {
       "reported",
       fused_cast },
     { "mirrored-columns", "LIN-1",
-      "the weight's rows in reverse give the columns in reverse: within twice the bound of LIN-1, bitwise with fill=exact (LIN-8); "
+      "the weight's rows in reverse give the columns in reverse: within twice the bound of LIN-1, bitwise with fill=exact "
+      "(LIN-8); "
       "other bits are reported",
       columns },
     { NULL, NULL, NULL, NULL },

@@ -169,8 +169,8 @@ static double rope_allowed(const struct attempt *t, const struct other *o, int64
 
 static int judge_rope(struct attempt *t, const struct other *n, const struct lc_kernel *rope)
 {
-    static const char *const axes[] = { "M", "M", "heads", "Hq", "kv", "Hkv", "d", "D", "rows", "P", "table", "table", "ids", "pos",
-                                        NULL };
+    static const char *const axes[] = { "M",    "M", "heads", "Hq",    "kv",  "Hkv", "d", "D",
+                                        "rows", "P", "table", "table", "ids", "pos", NULL };
     static const struct rule turned = { is_tame, NULL, rope_allowed, true, true };
     const struct qkv_args *const a = of(t);
     struct kase k;
@@ -278,10 +278,12 @@ const struct perturbation qkv_relations[] = {
       swapped },
     { "tail", "QKV-3", "dimensions behind rope_dim are the same with cosines 1 and sines 0: bitwise, they are n", tail },
     { "fused-rope", "QKV-3",
-      "q and k are the operator rope's, of the n that cosines 1 and sines 0 show: within twice the bound of APPLY-1, which leaves "
+      "q and k are the operator rope's, of the n that cosines 1 and sines 0 show: within twice the bound of APPLY-1, which "
+      "leaves "
       "FMA free; other bits are reported",
       fused_rope },
     { "fused-norm", "QKV-2",
-      "q behind rope_dim is the operator rmsnorm's of each head: within twice the bound of RMS-5; other bits are reported", fused_norm },
+      "q behind rope_dim is the operator rmsnorm's of each head: within twice the bound of RMS-5; other bits are reported",
+      fused_norm },
     { NULL, NULL, NULL, NULL },
 };

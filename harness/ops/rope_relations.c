@@ -41,8 +41,8 @@ static struct turn turn_of(const struct attempt *t, int which, int64_t row, int6
     const int64_t head = col / a->rotary_dim * a->d + a->offset, j = col % a->rotary_dim;
     const int64_t entry = ref_rope_position(&t->base->args, row) * a->rotary_dim;
     const struct rope_pair p = rope_pair_of(a->rotary_dim, a->interleaved, j);
-    return (struct turn) { get(t->base, ROPE_QUERY + which, row, head + j), get(t->base, ROPE_QUERY + which, row, head + p.partner),
-                           get(t->base, ROPE_TABLE, 0, entry + p.pair),
+    return (struct turn) { get(t->base, ROPE_QUERY + which, row, head + j),
+                           get(t->base, ROPE_QUERY + which, row, head + p.partner), get(t->base, ROPE_TABLE, 0, entry + p.pair),
                            get(t->base, ROPE_TABLE, 0, entry + a->rotary_dim / 2 + p.pair), p.side };
 }
 
@@ -209,7 +209,8 @@ static int cut_off(struct attempt *t)
 }
 
 const struct perturbation rope_relations[] = {
-    { "double-x", "APPLY-1", "2 x gives 2 y: bitwise, f32 products and their sum double, far from under- and overflow", double_x },
+    { "double-x", "APPLY-1", "2 x gives 2 y: bitwise, f32 products and their sum double, far from under- and overflow",
+      double_x },
     { "inverse", "APPLY-2",
       "the conjugate of y gives (cos^2 + sin^2) x: within the bounds of APPLY-1 of both calls and their roundings", inverse },
     { "no-turn", "APPLY-1", "cosines 1 and sines 0 give x: bitwise, but for the sign of a zero (FMT-6)", no_turn },

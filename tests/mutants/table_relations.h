@@ -29,7 +29,9 @@ AGAIN(had_drops_last, hadamard, "HAD-2", "hadamard(M=17,n=128,fill=normal)", "re
 AGAIN(had_bf16_stages, hadamard, "HAD-3", "hadamard(M=17,n=128,x=f32,fill=normal)", "relation:twice", "BF16 between stages")
 AGAIN(rot_row_short, rope_table, "DET-2", "rope_table(rows=130)", "relation:longer-table", "the last row is not written whole")
 AGAIN(rot_attn_ignored, rope_table, "YARN-4", "rope_table(scaling=yarn)", "relation:double-attn", "attn_factor ignored")
-AGAIN(rope_ftz, rope, "APPLY-1", "rope(M=33,d=128,fill=normal)", "relation:double-x", "f32 subnormals are zeros")
+M(rope_half_range, rope, "APPLY-1", "clause", "rope(M=17,d=128,fill=logu)", "value:query_out",
+  "products above 65504 are infinite")
+AGAIN(rope_half_range, rope, "APPLY-1", "rope(M=17,d=128,fill=logu)", "relation:double-x", "products above 65504 are infinite")
 AGAIN(rope_table_clamped, rope, "APPLY-2", "rope(M=17,d=128,conj=1,fill=mscale)", "relation:inverse",
       "cosines and sines clamped to 1")
 AGAIN(rope_conjugate_ignored, rope, "APPLY-2", "rope(M=17,d=128)", "relation:inverse", "the inverse is the rotation")
@@ -46,6 +48,9 @@ AGAIN(ctx_not_rounded, context_cast, "KV-7", "context_cast(M=17,d=128,bf16=1,fil
 AGAIN(ctx_forward, context_cast, "KV-7", "context_cast(M=17,d=128,bf16=1)", "relation:fused-rope", "the rotation for its inverse")
 AGAIN(ctx_leading, context_cast, "KV-7", "context_cast(M=17,d=128,rot=64,bf16=1)", "relation:fused-rope",
       "the leading part of a head rotates")
+M(lin_range_448, linear, "LIN-1", "clause", "linear(M=17,N=33,K=2,fill=outlier)", "value:out", "products above 448 are infinite")
+AGAIN(lin_range_448, linear, "LIN-1", "linear(M=17,N=33,K=2,fill=outlier)", "relation:double-x",
+      "products above 448 are infinite")
 AGAIN(lin_w_scale_ignored, linear, "LIN-5", "linear(M=17,N=33,x=e4m3,w={e4m3,e2m1},fill=normal)", "relation:double-scale",
       "the weight without its scales")
 AGAIN(lin_acc_ignored, linear, "LIN-2", "linear(M=17,N=33,acc={own,inplace,same},fill=normal)", "relation:add-acc",
@@ -69,13 +74,13 @@ AGAIN(qkv_positions_as_i32, qkv, "APPLY-4", "qkv(M=17,pos=i64,fill=normal)", "re
       "int64 positions read as int32")
 AGAIN(qkv_tail_not_normed, qkv, "QKV-2", "qkv(M=17,rot=32,fill=normal)", "relation:fused-norm",
       "what does not rotate is not normed")
-AGAIN(qkv_stat_rope, qkv, "QKV-2", "qkv(M=17,rot=32,fill=normal)", "relation:fused-norm",
-      "the mean square of what rotates")
-AGAIN(kv_neighbour_codes, kv_store, "KV-5", "kv_store(fill=normal)", "relation:pool", "codes and scales of the neighbour head")
-AGAIN(kv_out_heads_first, kv_store, "KV-5", "kv_store(heads=3,fill=normal)", "relation:pool", "out is (heads, n, head_dim)")
-AGAIN(kv_f32_last, kv_store, "KV-1", "kv_store(stage=bf16,fill=normal)", "relation:fused-cast",
+AGAIN(qkv_stat_rope, qkv, "QKV-2", "qkv(M=17,rot=32,fill=normal)", "relation:fused-norm", "the mean square of what rotates")
+AGAIN(kv_head_missing, kv_store, "KV-5", "kv_store(pages=9,fill=normal)", "relation:pool", "all heads overwrite head 0")
+AGAIN(kv_out_heads_first, kv_store, "KV-5", "kv_store(heads=3,pages=9,fill=normal)", "relation:pool",
+      "out is (heads, n, head_dim)")
+AGAIN(kv_f32_last, kv_store, "KV-1", "kv_store(stage=bf16,pages=9,fill=normal)", "relation:fused-cast",
       "stage=bf16: the cast takes the last stage unrounded")
-AGAIN(kv_exp_floor, kv_store, "CAST-4", "kv_store(stage=bf16,fill=normal)", "relation:fused-cast",
+AGAIN(kv_exp_floor, kv_store, "CAST-4", "kv_store(stage=bf16,pages=9,fill=normal)", "relation:fused-cast",
       "the exponent one too small where log2 is no integer")
 AGAIN(kv_norm_all_heads, kv_store, "KV-1", "kv_store(heads=8,rope=-,had=0,out=bf16,fill=mixed)", "relation:fused-norm",
       "one mean square for all heads of a token")
