@@ -20,6 +20,7 @@ struct difference {
     int slot;                           /* of the first that differs */
     int64_t row, col, base_row, m;      /* its place in a call of m rows, and whose row of the base call it is */
     uint32_t got, want;                 /* codes */
+    int fmt;                            /* theirs + 1; 0: the slot's */
     char where[128];                    /* the perturbation in words: "M=3, rows 254.. of the base" */
     int64_t saved[SAVED_ROWS], n_saved; /* rows of the base call that differ */
 };

@@ -112,8 +112,8 @@ static json_t *finding(const struct attempt *t, const struct perturbation *p)
                                 d->where, "count", (json_int_t) d->bad_elements, "differs_in", s->t.name, "row",
                                 (json_int_t) d->row, "col", (json_int_t) d->col, "m", (json_int_t) d->m, "base_row",
                                 (json_int_t) d->base_row);
-    put_code(o, "got", s->fmt, d->got);
-    put_code(o, "want", s->fmt, d->want);
+    put_code(o, "got", d->fmt ? (enum lc_dtype)(d->fmt - 1) : s->fmt, d->got);
+    put_code(o, "want", d->fmt ? (enum lc_dtype)(d->fmt - 1) : s->fmt, d->want);
     return o;
 }
 

@@ -84,6 +84,15 @@ int other_run(struct attempt *t, struct other *o, const struct lc_kernel *k)
     return attempt_run(t, k ? k : t->kernel, &o->c, o->after);
 }
 
+int other_result(struct attempt *t, struct other *o, int status, const struct lc_kernel *k, const char *where)
+{
+    if (!t->d.bad_elements)
+        snprintf(t->d.where, sizeof t->d.where, "%s", where);
+    status = status ? status : other_run(t, o, k);
+    t->d.runs += !status;
+    return status;
+}
+
 void other_close(struct other *o)
 {
     call_close(&o->c);
@@ -100,6 +109,23 @@ bool other_is_legal(struct attempt *t, const struct kase *k)
         return true;
     t->none = why ? why : "the second call is not legal";
     return false;
+}
+
+void other_case(const struct attempt *t, struct kase *k, const char *op, const char *const *axes)
+{
+    const struct kase *const id = &t->base->id;
+    kase_default(k, op_find(op));
+    for (; axes[0]; axes += 2) {
+        char value[64];
+        const int a = axis_of(id->op, axes[1]);
+        axis_print(id->op, a, (struct axis_value) { id->i[a], id->f[a] }, value, sizeof value);
+        kase_set(k, axes[0], value);
+    }
+}
+
+void kase_put(struct kase *k, const char *axis, int64_t value)
+{
+    k->i[axis_of(k->op, axis)] = value;
 }
 
 const struct lc_kernel *other_kernel(const struct attempt *t, const char *op)
@@ -132,6 +158,11 @@ double other_value(const struct other *o, int slot, int64_t row, int64_t col)
     return fmt_load(o->c.slot[slot].fmt, code_of(&o->c, o->after, slot, row, col));
 }
 
+bool call_has(const struct call *c, int slot)
+{
+    return c->slot[slot].listed && c->slot[slot].on;
+}
+
 bool is_within(double v, int lo, int hi)
 {
     return v == 0 || (fabs(v) >= ldexp(1, lo) && fabs(v) < ldexp(1, hi));
@@ -147,7 +178,13 @@ static void judge_element(struct attempt *t, const struct other *o, int slot, in
                           int64_t col, bool *bad)
 {
     const enum lc_dtype f = o->c.slot[slot].fmt;
-    const uint32_t base = code_of(t->base, t->want, base_slot, row, col), got = code_of(&o->c, o->after, slot, row, col);
+    int64_t base_row = row, base_col = col;
+    if (o->at)
+        o->at(o, &base_row, &base_col);
+    if (base_col >= t->base->op->cols(&t->base->args, base_slot))
+        return; /* SF-6: the rest of a word, which the base call has not */
+    const uint32_t base = code_of(t->base, t->want, base_slot, base_row, base_col),
+                   got = code_of(&o->c, o->after, slot, row, col);
     uint32_t want = base;
     if (r->expect && !r->expect(t, o, row, col, &want))
         return;
@@ -162,8 +199,8 @@ static void judge_element(struct attempt *t, const struct other *o, int slot, in
     *bad = true;
     if (t->d.bad_elements++ == 0) {
         t->d.slot = base_slot;
-        t->d.row = row, t->d.col = col, t->d.base_row = row, t->d.m = o->c.op->rows(&o->c.args);
-        t->d.got = got, t->d.want = want;
+        t->d.row = row, t->d.col = base_col, t->d.base_row = base_row, t->d.m = o->c.op->rows(&o->c.args);
+        t->d.got = got, t->d.want = want, t->d.fmt = (int) f + 1;
     }
 }
 
@@ -172,8 +209,12 @@ void rule_judge(struct attempt *t, struct other *o, int slot, int base_slot, con
     const struct op *const op = o->c.op;
     const int64_t rows = op->rows(&o->c.args), cols = op->cols(&o->c.args, slot);
     for (int64_t row = 0; row < rows; row++) {
+        int64_t base_row = row, base_col = 0;
         bool bad = false;
-        if (cols == 0 || op->place(&o->c.args, slot, row, 0) < 0 || (r->row && !r->row(t, o, row)))
+        if (o->at)
+            o->at(o, &base_row, &base_col);
+        if (cols == 0 || op->place(&o->c.args, slot, row, 0) < 0 ||
+            t->base->op->place(&t->base->args, base_slot, base_row, base_col) < 0 || (r->row && !r->row(t, o, row)))
             continue;
         for (int64_t col = 0; col < cols; col++)
             judge_element(t, o, slot, base_slot, r, row, col, &bad);

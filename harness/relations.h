@@ -8,7 +8,8 @@
 #include "perturb.h"
 
 /* Each ends at name == NULL. */
-extern const struct perturbation cast_relations[], hadamard_relations[], rmsnorm_relations[], rope_table_relations[];
+extern const struct perturbation cast_relations[], context_cast_relations[], hadamard_relations[], kv_store_relations[],
+    linear_relations[], qkv_relations[], rmsnorm_relations[], rope_relations[], rope_table_relations[], sf_layout_relations[];
 
 /* The n-th relation of an operator, those of all operators behind its own; NULL behind the last. */
 const struct perturbation *relation_nth(const struct op *op, int n);
@@ -19,6 +20,8 @@ struct other { /* the second call */
     uint8_t *after;        /* its arena after the run */
     uint8_t *flag;         /* room for a byte a column, of what row() found out */
     double number, sum[2]; /* what the rules have to know */
+    /* Makes a place in the second call that in the base call; NULL: they are the same. A row goes to one row whatever its column. */
+    void (*at)(const struct other *o, int64_t *row, int64_t *col);
 };
 /* Opens the call of a case with the base call's inputs, row by row, which put() then changes. 0, or -1 with t->msg. Close in
  * every case. */
@@ -28,11 +31,17 @@ int other_run(struct attempt *t, struct other *o, const struct lc_kernel *k); /*
 void other_close(struct other *o);
 /* Settled, and as it was before: or t->none says that the relation has no second call here. */
 bool other_is_legal(struct attempt *t, const struct kase *k);
+/* The case of another operator whose axes are this one's; `axes` names its axis, then the base case's, and ends at NULL. */
+void other_case(const struct attempt *t, struct kase *k, const char *op, const char *const *axes);
+void kase_put(struct kase *k, const char *axis, int64_t value);
+/* Runs the second call, opened with `status`, and counts it; `where` says what it is. As other_run. */
+int other_result(struct attempt *t, struct other *o, int status, const struct lc_kernel *k, const char *where);
 /* A kernel of the same backend for another operator: of the same name if there is one. NULL: none in this dialect. */
 const struct lc_kernel *other_kernel(const struct attempt *t, const char *op);
 
 double base_value(const struct attempt *t, int slot, int64_t row, int64_t col); /* of an output of the base run */
 double other_value(const struct other *o, int slot, int64_t row, int64_t col);
+bool call_has(const struct call *c, int slot);          /* listed and on */
 bool scales_exactly(enum lc_dtype f, double v, int by); /* v * 2^by is of the format, and neither is subnormal */
 bool is_within(double v, int lo, int hi);               /* 0, or 2^lo <= |v| < 2^hi */
 

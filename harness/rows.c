@@ -19,10 +19,16 @@ static bool owns(const struct call *c, int slot, int64_t row)
     return c->op->cols(&c->args, slot) > 0 && c->op->place(&c->args, slot, row, 0) >= 0;
 }
 
+/* Do rows 0 and 1 read the same elements? (weight scales, SF-5) */
+static bool shares(const struct call *c, int slot)
+{
+    return c->op->place(&c->args, slot, 0, 0) == c->op->place(&c->args, slot, 1, 0);
+}
+
 bool rows_are_tokens(const struct call *c)
 {
     for (int i = 0; i < MAX_TENSORS; i++)
-        if (takes_part(&c->slot[i], DIR_IN) && (c->op->rows(&c->args) < 2 || owns(c, i, 1)))
+        if (takes_part(&c->slot[i], DIR_IN) && (c->op->rows(&c->args) < 2 || (owns(c, i, 1) && !shares(c, i))))
             return true;
     return false;
 }

@@ -60,11 +60,6 @@ static bool shift_scale(const struct attempt *t, const struct other *o, int64_t 
     return true;
 }
 
-static bool has(const struct other *o, int slot)
-{
-    return o->c.slot[slot].listed && o->c.slot[slot].on;
-}
-
 static int shift(struct attempt *t)
 {
     static const int by[] = { 1, -1, -9, 13, 100 };
@@ -83,7 +78,7 @@ static int shift(struct attempt *t)
         status = status ? status : other_run(t, &o, NULL);
         t->d.runs += !status;
         for (int slot = CAST_OUT; slot < CAST_TENSORS && !status; slot++)
-            if (has(&o, slot))
+            if (call_has(&o.c, slot))
                 rule_judge(t, &o, slot, slot, slot == CAST_OUT ? &codes : &scales);
         other_close(&o);
     }

@@ -4,6 +4,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 #include "rope.h"
 
@@ -247,4 +248,5 @@ const struct op op_context_cast = {
     .check_values = ref_rope_check_values,
     .lost = ref_rope_lost,
     .k_of = k_of,
+    .relations = context_cast_relations,
 };

@@ -7,6 +7,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 
 enum { MOST_D = 32768 };
@@ -410,4 +411,5 @@ const struct op op_kv_store = {
     .work = ref_kv_store_work,
     .k_words = "18 of norm, 2 of rope, log2 n + 2 of hadamard",
     .k_of = k_of,
+    .relations = kv_store_relations,
 };

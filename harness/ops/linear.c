@@ -6,6 +6,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 
 enum { HEAVY = 1 << 22 }; /* products: what pairs may take of one case */
@@ -345,4 +346,5 @@ const struct op op_linear = {
     .heavy = heavy,
     .flops = flops,
     .det2_reported = 1,
+    .relations = linear_relations,
 };

@@ -6,6 +6,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 
 static const char *drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why)
@@ -219,4 +220,5 @@ const struct op op_qkv = {
     .ref = ref_qkv_row,
     .work = ref_qkv_work,
     .copies = 1u << QKV_V,
+    .relations = qkv_relations,
 };

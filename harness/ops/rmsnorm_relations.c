@@ -5,11 +5,6 @@
 #include "../case.h"
 #include "../relations.h"
 
-static bool has(const struct call *c, int slot)
-{
-    return c->slot[slot].listed && c->slot[slot].on;
-}
-
 static int64_t width(const struct attempt *t)
 {
     return t->base->args.rmsnorm.d;
@@ -47,12 +42,13 @@ static bool fused_scale(const struct attempt *t, const struct other *o, int64_t 
 
 static int fused_cast(struct attempt *t)
 {
-    static const char *const axes[] = { "rank", "B", "M", "d", "G", "sf", "round", "utccp", "ragged" };
+    static const char *const axes[] = { "rank", "rank", "B",     "B",     "M",     "M",     "d",      "d",      "G", "G",
+                                        "sf",   "sf",   "round", "round", "utccp", "utccp", "ragged", "ragged", NULL };
     static const struct rule codes = { fused_row, fused_code, NULL, false, false },
                              scales = { fused_row, fused_scale, NULL, false, false };
     const struct kase *const id = &t->base->id;
     const struct lc_kernel *const cast = other_kernel(t, "cast");
-    if (!has(t->base, RMS_BF16) || !kase_is(id, "out", "e4m3") || !kase_is(id, "dialect", "-"))
+    if (!call_has(t->base, RMS_BF16) || !kase_is(id, "out", "e4m3") || !kase_is(id, "dialect", "-"))
         t->none = "needs out=e4m3, bf16=1 and no dialect";
     else if (!cast)
         t->none = "the backend has no cast";
@@ -60,13 +56,7 @@ static int fused_cast(struct attempt *t)
         return 0;
     struct kase k;
     struct other o;
-    kase_default(&k, op_find("cast"));
-    for (size_t i = 0; i < sizeof axes / sizeof *axes; i++) {
-        char value[64];
-        const int a = axis_of(id->op, axes[i]);
-        axis_print(id->op, a, (struct axis_value) { id->i[a], id->f[a] }, value, sizeof value);
-        kase_set(&k, axes[i], value);
-    }
+    other_case(t, &k, "cast", axes);
     if (!other_is_legal(t, &k))
         return 0;
     int status = other_new(t, &o, &k);
@@ -79,7 +69,7 @@ static int fused_cast(struct attempt *t)
     if (!status) {
         rule_judge(t, &o, CAST_OUT, RMS_OUT, &codes);
         rule_judge(t, &o, CAST_SF, RMS_SF, &scales);
-        if (has(&o.c, CAST_EXTRA_SF))
+        if (call_has(&o.c, CAST_EXTRA_SF))
             rule_judge(t, &o, CAST_EXTRA_SF, RMS_EXTRA_SF, &scales);
     }
     other_close(&o);
@@ -95,7 +85,7 @@ static bool is_tame(const struct attempt *t, struct other *o, int64_t row)
     (void) o;
     for (int64_t col = 0; col < width(t) && tame; col++)
         tame = is_within(get(t->base, RMS_WEIGHT, 0, col), -40, 40) && is_within(get(t->base, RMS_X, row, col), -60, 60) &&
-               (!has(t->base, RMS_RESIDUAL) || is_within(get(t->base, RMS_RESIDUAL, row, col), -60, 60));
+               (!call_has(t->base, RMS_RESIDUAL) || is_within(get(t->base, RMS_RESIDUAL, row, col), -60, 60));
     return tame;
 }
 
@@ -135,9 +125,9 @@ static int judge_doubled(struct attempt *t, struct other *o, int status, const c
     t->d.runs += !status;
     if (!status) {
         rule_judge(t, o, RMS_OUT, RMS_OUT, &out_doubles);
-        if (has(&o->c, RMS_BF16))
+        if (call_has(&o->c, RMS_BF16))
             rule_judge(t, o, RMS_BF16, RMS_BF16, &bf16_doubles);
-        if (has(&o->c, RMS_RESIDUAL_OUT))
+        if (call_has(&o->c, RMS_RESIDUAL_OUT))
             rule_judge(t, o, RMS_RESIDUAL_OUT, RMS_RESIDUAL_OUT, &same);
     }
     other_close(o);
@@ -184,7 +174,7 @@ static int double_x(struct attempt *t)
     if (is_cast(t) || !other_is_legal(t, &k))
         return 0;
     int status = other_open(t, &o, &k);
-    const bool residual = !status && has(&o.c, RMS_RESIDUAL) && o.c.slot[RMS_RESIDUAL].same_as < 0;
+    const bool residual = !status && call_has(&o.c, RMS_RESIDUAL) && o.c.slot[RMS_RESIDUAL].same_as < 0;
     for (int64_t row = 0; !status && row < o.c.op->rows(&o.c.args); row++)
         for (int64_t col = 0; col < width(t); col++) {
             put(&o.c, RMS_X, row, col, 2 * get(t->base, RMS_X, row, col));
@@ -196,7 +186,7 @@ static int double_x(struct attempt *t)
     t->d.runs += !status;
     if (!status) {
         rule_judge(t, &o, RMS_OUT, RMS_OUT, &stays);
-        if (has(&o.c, RMS_RESIDUAL_OUT))
+        if (call_has(&o.c, RMS_RESIDUAL_OUT))
             rule_judge(t, &o, RMS_RESIDUAL_OUT, RMS_RESIDUAL_OUT, &bf16_doubles);
     }
     other_close(&o);

@@ -4,6 +4,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 
 enum { MOST_ELEMENTS = 1 << 24 }; /* of a case's table */
@@ -281,4 +282,5 @@ const struct op op_rope = {
     .check_values = ref_rope_check_values,
     .lost = ref_rope_lost,
     .k_of = ref_rope_k,
+    .relations = rope_relations,
 };

@@ -36,4 +36,12 @@ void rope_fill_table(struct call *c);
 
 extern const struct bad rope_bads[];
 
+/* APPLY-1 twice: how far two admissible a c - b s may be apart once both are rounded to BF16, the one to `want`. */
+double rope_apart(double a, double b, double c, double s, double want);
+struct rope_pair { /* an element j of those of a head that rotate: its partner, its pair, its side (0: a, 1: b) */
+    int64_t partner, pair;
+    int side;
+};
+struct rope_pair rope_pair_of(int64_t rotary_dim, bool interleaved, int64_t j);
+
 #endif

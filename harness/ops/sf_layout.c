@@ -5,6 +5,7 @@
 
 #include "../../ref/args.h"
 #include "../case.h"
+#include "../relations.h"
 #include "../scales.h"
 #include "sf_layout.h"
 
@@ -252,4 +253,5 @@ const struct op op_sf_layout = {
     .cols = cols,
     .place = place,
     .ref = ref_sf_layout_row,
+    .relations = sf_layout_relations,
 };

@@ -11,10 +11,14 @@ import json
 s = json.load(open("cpu.json"))
 assert s["kind"] == "relations" and len(s["perturbations"]) >= 12
 seen = {}
+# what two right kernels may give other bits for, and a blocked product or another kernel's sum does
+free = {("linear", "permuted-rows"), ("linear", "mirrored-columns"), ("qkv", "fused-norm"), ("kv_store", "fused-norm")}
 for key, row in s["rows"].items():
     for name, cell in row.items():
-        seen[key.split()[-1], name] = cell
-        assert cell["word"] in ("same", "n.a."), (key, name, cell)
+        at = key.split()[-1], name
+        if at not in seen or cell["elements"]:
+            seen[at] = cell
+        assert cell["word"] in ("same", "n.a.") + (("differs",) if at in free else ()), (key, name, cell)
 empty = {k for k, cell in seen.items() if not cell["elements"]}
 assert empty == {("rope_table", "permuted-rows")}, empty  # a row is its position
 names = {p["name"] for p in s["perturbations"]}
@@ -30,7 +34,9 @@ ok 'the text is the screen' grep -q ', relations, suite relations: ' cpu.txt
 
 printf '%s\n' 'cast(M=17,d=128,fill={normal,pow2-edges})' 'cast(M=5,d=96,x=f32,sf=row,round=0)' \
     'rmsnorm(M=17,d=128,res=1,out={f32,bf16})' 'rmsnorm(M=17,d=128,out=e4m3,bf16=1)' 'hadamard(M=17,n={2,128},x={bf16,f32})' \
-    'rope_table(rows=33,scaling=yarn)' >few.txt
+    'rope_table(rows=33,scaling=yarn)' 'rope(M=5,d=128,rot=64,inter={0,1})' 'context_cast(M=5,rot=64,bf16=1)' \
+    'linear(M=5,N=17,x=bf16,w={bf16,e4m3},acc={none,own},fill={normal,exact})' 'qkv(M=5,rot=32)' \
+    'kv_store(M=5,stage=bf16,out={pool,bf16})' 'sf_layout(M=17,from=row)' >few.txt
 exits 0 'ref' relations --backend ref --suite ./few.txt
 exits 0 'right kernels at the edge of their freedom' relations --backend conforming --suite ./few.txt --report json:conforming.json
 ok 'all of them' python3 -c '

@@ -186,6 +186,8 @@ static void multiply(const struct linear_args *a, int64_t n, enum mutant mut)
             term[k] = 0;
         if (a->fp8)
             term[k] *= both_scales(x_exp[k / GROUP], eb);
+        if (mut == MUT_lin_range_448 && fabsf((float) term[k]) > 448)
+            term[k] = INFINITY;
         if (mut == MUT_lin_products_11_bits)
             term[k] = plain_round(term[k], 11);
     }

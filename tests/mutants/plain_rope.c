@@ -36,6 +36,8 @@ static float product(float a, float b, enum mutant mut)
         v = plain_round(v, 8);
     if (mut == MUT_rope_products_tf32)
         v = plain_round(plain_round(a, 11) * plain_round(b, 11), 24);
+    if (mut == MUT_rope_half_range && fabsf(v) > 65504)
+        v = copysignf(INFINITY, v);
     if (mut == MUT_rope_ftz && !normal(v))
         v = copysignf(0, v);
     return v;
