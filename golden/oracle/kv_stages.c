@@ -270,10 +270,8 @@ int kv_transform(struct kv *const p)
         return 0;
     while (INT64_C(1) << stages < p->d)
         stages++;
-    mpfr_set_d(radius, 1.0 + ldexp(1.0, -24), MPFR_RNDN);
-    mpfr_pow_si(radius, radius, stages + 1, MPFR_RNDN);
-    mpfr_sub_ui(radius, radius, 1, MPFR_RNDN);
-    mpfr_mul(radius, radius, magnitude, MPFR_RNDN);
+    mpfr_mul_si(radius, magnitude, stages + 2, MPFR_RNDN); /* HAD-3 */
+    mpfr_mul_2si(radius, radius, -24, MPFR_RNDN);
     mpfr_mul_d(radius, radius, fabs(p->scale), MPFR_RNDN);
     mpfr_set_d(quantum, ldexp(1.0, -150), MPFR_RNDN);
     mpfr_add(radius, radius, quantum, MPFR_RNDN);
