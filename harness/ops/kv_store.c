@@ -409,6 +409,7 @@ const struct op op_kv_store = {
     .build = build,
     .check = ref_kv_store_check,
     .check_values = ref_kv_store_check_values,
+    .lost = ref_kv_store_lost,
     .tensors_of = tensors_of,
     .rows = rows,
     .cols = cols,
