@@ -214,3 +214,15 @@ void kv_fill_diagonal(struct call *c)
     for (int64_t i = 0; i < a->t[KV_TABLE]->shape[0] * a->rotary_dim; i++)
         put(c, KV_TABLE, 0, i, rn_f32_rsqrt(2));
 }
+
+/* A NaN or an Inf in one pair of most rows of the table (APPLY-6). */
+void kv_fill_table(struct call *c)
+{
+    static const double values[] = { (double) NAN, INFINITY, -INFINITY };
+    const struct kv_store_args *const a = of(c);
+    const int64_t rows = a->t[KV_TABLE]->shape[0];
+    fill(c, normal, 0, 0, 0);
+    for (int64_t row = 0; row < rows; row++)
+        if (row % 4 != 3)
+            put(c, KV_TABLE, 0, row * a->rotary_dim + draw_bits(c, KV_OUT, row) % (uint32_t) a->rotary_dim, values[row % 3]);
+}
