@@ -64,8 +64,9 @@ static void own_elements(struct call *c, int slot, enum owner owner)
 /* ERR-2: what the outputs of a row hold that breaks a precondition on values is free. */
 static void free_lost(struct call *c)
 {
-    for (int64_t row = 0; c->op->lost && row < c->op->rows(&c->args); row++)
-        for (int i = 0; i < MAX_TENSORS && c->op->lost(&c->args, row); i++) {
+    for (int64_t row = 0; c->op->lost && row < c->op->rows(&c->args); row++) {
+        const bool lost = c->op->lost(&c->args, row);
+        for (int i = 0; i < MAX_TENSORS && lost; i++) {
             const struct slot *const s = &c->slot[i];
             const bool written = s->on && s->listed && s->dir == DIR_OUT;
             const int64_t cols = written ? c->op->cols(&c->args, i) : 0;
@@ -75,6 +76,7 @@ static void free_lost(struct call *c)
                     memset(c->own + s->offset + (size_t) at, PAD, (size_t) fmt_bytes(s->fmt));
             }
         }
+    }
 }
 
 /* Bytes of sf that belong to nobody, but that a kernel may write: rows M..m_pad-1 of the storage (SF-3), and in ragged-free

@@ -224,8 +224,10 @@ static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c,
             snprintf(r->msg, sizeof r->msg, "%s", msg);
             return;
         }
-        if (status == LC_OK && in_memory && !(k->claims & LC_CHECKS_VALUES)) { /* ERR-2: no check, and no harm */
+        if (status == LC_OK && in_memory &&
+            !(k->claims & LC_CHECKS_VALUES)) { /* ERR-2: no check, and no harm: the other rows are right */
             check_kept(c, after, r, CHECK_KEEP, "ERR-2");
+            judge_values(c, after, NULL, r);
             continue;
         }
         if (status == LC_UNSUPPORTED)

@@ -99,10 +99,11 @@ static struct iv scale_of(const struct sf_args *s, enum lc_dtype x_fmt, struct i
     if (!got || iv_is_pt(amax))
         return iv_pt(nominal);
     const double sf = fmt_load(f, *got);
-    if (s->round) {
-        if (sf != sf_of(s, amax.lo) && sf != sf_of(s, amax.hi))
+    if (s->round) { /* a hull of terms that cancel spans many binades, and each has a power of two */
+        int exp;
+        if (!(sf >= sf_of(s, amax.lo) && sf <= sf_of(s, amax.hi)) || frexp(sf, &exp) != 0.5)
             return iv_pt(nominal);
-        *chosen = iv_pt(sf_of(s, amax.lo) == sf ? amax.lo : amax.hi);
+        *chosen = iv_pt(fmin(fmax(code_max(s) * sf, amax.lo), amax.hi));
     } else { /* the kernel's scale tells which amax it had */
         const struct iv a = isfinite(sf) ? amax_of_scale(s, x_fmt, amax, sf) : iv_pt(sf);
         if (!iv_is_finite(a))

@@ -237,6 +237,22 @@ static void transform(struct head *h)
 
 /* ---- one token ---- */
 
+static bool position_is_lost(const struct kv_store_args *a, int64_t token)
+{
+    const int64_t at = a->rope ? index_at(a->t[KV_POSITIONS], token) : 0;
+    return a->rope && (at < 0 || at >= a->t[KV_TABLE]->shape[0]);
+}
+
+int ref_kv_store_lost(const union op_args *args, int64_t token)
+{
+    const struct kv_store_args *const a = &args->kv_store;
+    const int64_t slot = a->store ? index_at(a->t[KV_SLOTS], token) : -1;
+    bool lost = position_is_lost(a, token) || (slot >= 0 && slot / a->page_size >= a->pages);
+    for (int64_t i = 0; i < a->n && slot >= 0 && !lost; i++)
+        lost = i != token && index_at(a->t[KV_SLOTS], i) == slot;
+    return lost;
+}
+
 size_t ref_kv_store_work(const union op_args *args)
 {
     return (size_t) args->kv_store.d * (ACC_LIMBS + 1) * sizeof(int64_t);
@@ -268,8 +284,16 @@ void ref_kv_store_row(const union op_args *args, int64_t row, const struct ref_g
     const struct kv_store_args *const a = &args->kv_store;
     const int codes = a->store ? KV_POOL : KV_OUT, scales = a->store ? KV_SCALES : KV_SF;
     const int64_t groups = a->d / 32;
+    /* an oracle's y is of HAD-3's k = log2 n + 2 */
+    const bool given = want->given_y && !(a->hadamard && want->claims & LC_DENSE_HADAMARD);
     struct sf_args head_sf = a->sf;
     head_sf.groups = groups;
+    if (ref_kv_store_lost(args, row)) { /* ERR-2 */
+        memset(want->free[codes], 1, (size_t) (a->heads * a->d));
+        if (a->cast)
+            memset(want->free[scales], 1, (size_t) (a->heads * groups));
+        return;
+    }
     for (int64_t i = 0; i < a->heads; i++) {
         struct iv *const q = want->at[codes] + i * a->d;
         struct head h = { .a = a,
@@ -281,7 +305,7 @@ void ref_kv_store_row(const union op_args *args, int64_t row, const struct ref_g
                           .ambiguous = &want->ambiguous };
         run_stages(&h, i);
         for (int64_t j = 0; j < a->d; j++) {
-            if (want->given_y && !h.free[j] && !isinf(h.y[j].v))
+            if (given && !h.free[j] && !isinf(h.y[j].v))
                 h.y[j] = want->given_y[i * a->d + j];
             q[j] = h.y[j];
             if (a->cast && iv_is_nan(q[j]) && isinf(q[j].hi))
@@ -324,11 +348,9 @@ static int check_slots(const struct lc_call *call, const struct kv_store_args *a
 int ref_kv_store_check_values(const struct lc_call *call, const union op_args *args)
 {
     const struct kv_store_args *const a = &args->kv_store;
-    for (int64_t i = 0; a->rope && i < a->n; i++) {
-        const int64_t at = index_at(a->t[KV_POSITIONS], i), rows = a->t[KV_TABLE]->shape[0];
-        if (at < 0 || at >= rows)
+    for (int64_t i = 0; i < a->n; i++)
+        if (position_is_lost(a, i))
             return arg_refuse(call, "positions", "ERR-2", "[%lld] = %lld: the table has rows 0..%lld", (long long) i,
-                              (long long) at, (long long) rows - 1);
-    }
+                              (long long) index_at(a->t[KV_POSITIONS], i), (long long) a->t[KV_TABLE]->shape[0] - 1);
     return a->store ? check_slots(call, a) : LC_OK;
 }

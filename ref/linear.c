@@ -15,9 +15,10 @@
  * Freedom    the order of the sum, in f32 or on tensor cores: |acc - exact| <= (K + 32) u (sum|a||b| + |out_acc|) + underflow,
  *            1.4 K + 32 of a kernel that declares LC_K8_CORES (LIN-1). Where every term is a multiple of g and the sum of their
  *            magnitudes at most 2^24 g, acc is exact in every order: none (LIN-8).
- * Edges      NaN, Inf * 0 and Inf - Inf make their element NaN, one sign of Inf that Inf (LIN-11). An element is not judged
- *            where sum|a||b| + |out_acc| >= 2^127, since f32 sums overflow in right kernels; where a product's two scales are
- *            beyond -100 <= ea + eb <= 100 (LIN-5); where a cast x has an Inf (CAST-7). The sign of a zero sum is free (FMT-6). */
+ * Edges      NaN, Inf * 0 and Inf - Inf make their element NaN, one sign of Inf that Inf (LIN-11). An element that is no NaN is not
+ *            judged where sum|a||b| + |out_acc| >= 2^127, of the finite terms, since f32 sums overflow in right kernels; where a
+ *            product's two scales are beyond -100 <= ea + eb <= 100 (LIN-5); where a cast x has an Inf (CAST-7). The sign of a
+ *            zero sum is free (FMT-6). */
 #include <math.h>
 #include <string.h>
 
@@ -161,9 +162,15 @@ static bool read_x(const struct linear_args *a, int64_t row, const struct scratc
 /* ---- LIN-1, LIN-2, LIN-8: one element before it is rounded ---- */
 
 struct sum {
-    double v, magnitude; /* each rounded once; not finite: the class that LIN-11 has */
-    int low;             /* every term is a multiple of 2^low */
+    double v,
+        magnitude; /* each rounded once. v not finite: the class that LIN-11 has; an Inf: magnitude is of the finite terms */
+    int low;       /* every term is a multiple of 2^low */
 };
+
+static double if_finite(double v)
+{
+    return isfinite(v) ? fabs(v) : 0;
+}
 
 /* The products, then one term more. */
 static struct sum sum_of(const struct linear_args *a, const struct scratch *s, int64_t n, const double *more, int n_more)
@@ -182,6 +189,14 @@ static struct sum sum_of(const struct linear_args *a, const struct scratch *s, i
         sum.v += more[i];
         sum.magnitude += fabs(more[i]);
         sum.low = low < sum.low ? low : sum.low;
+    }
+    if (isinf(sum.v)) {
+        sum.magnitude = 0;
+        for (int64_t k = 0; k < a->k; k++)
+            sum.magnitude += if_finite(x[k] * w[k]);
+        for (int i = 0; i < n_more; i++)
+            sum.magnitude += if_finite(more[i]);
+        return sum;
     }
     /* Multiples of 2^low whose magnitudes sum to 2^53 of it at most: no addition above was rounded. */
     if (!isfinite(sum.magnitude) || sum.magnitude <= ldexp(1, 53 + sum.low))
@@ -253,7 +268,7 @@ void ref_linear_row(const union op_args *args, int64_t row, const struct ref_got
         if (bias && a->dialect == LIN_BIAS_FUSED)
             more[n_more++] = b; /* LIN-9 */
         const struct sum sum = sum_of(a, &s, n, more, n_more);
-        want->free[LIN_OUT][n] = !judged || !scales_fit(a, &s, n) || (isfinite(sum.v) && sum.magnitude >= ldexp(1, 127));
+        want->free[LIN_OUT][n] = !judged || !scales_fit(a, &s, n) || (!isnan(sum.v) && sum.magnitude >= ldexp(1, 127));
         const bool given = want->given_y && !(want->claims & LC_K8_CORES); /* an oracle's y is of k = K + 32 */
         struct iv y = want->free[LIN_OUT][n] ? iv_pt(INFINITY) : given ? want->given_y[n] : acc_of(a, sum, k);
         want->y[n] = y;

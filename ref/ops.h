@@ -287,12 +287,15 @@ void ref_context_cast_row(const union op_args *args, int64_t row, const struct r
 
 int ref_qkv_check(const struct lc_call *call, union op_args *out);
 int ref_qkv_check_values(const struct lc_call *call, const union op_args *args); /* ERR-2: reads positions */
+int ref_qkv_lost(const union op_args *args, int64_t token);                      /* ERR-2: is its position none of the table's? */
 size_t ref_qkv_work(const union op_args *args);
 void ref_qkv_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 
 int ref_kv_store_check(const struct lc_call *call, union op_args *out);
 /* ERR-2: positions and slots in memory, which the check above does not touch. LC_OK, LC_BAD_ARG, or LC_FAILED: out of memory. */
 int ref_kv_store_check_values(const struct lc_call *call, const union op_args *args);
+/* ERR-2: is its position none of the table's, its slot past the pool, or another token's too? */
+int ref_kv_store_lost(const union op_args *args, int64_t token);
 int ref_kv_check_pool(const struct lc_call *call, const struct kv_store_args *a); /* KV-2, KV-3 (ref/kv_pool.c) */
 size_t ref_kv_store_work(const union op_args *args);
 /* One token. */

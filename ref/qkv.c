@@ -143,14 +143,26 @@ size_t ref_qkv_work(const union op_args *args)
     return (size_t) args->qkv.rope_dim / 2 * (2 * sizeof(double) + 1);
 }
 
+int ref_qkv_lost(const union op_args *args, int64_t token)
+{
+    const int64_t at = position(args->qkv.t[QKV_POSITIONS], token);
+    return at < 0 || at >= args->qkv.table_rows;
+}
+
 void ref_qkv_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want)
 {
     const struct qkv_args *const a = &args->qkv;
     const int64_t d = a->head_dim, q_cols = a->heads_q * d, kv_cols = a->heads_kv * d;
     const uint16_t *const x = (const uint16_t *) a->t[QKV_X]->data + arg_row(a->t[QKV_X], row);
-    const struct angles by = load_angles(a, row, want->work);
     struct iv *const y = want->y;
     (void) got;
+    if (ref_qkv_lost(args, row)) { /* ERR-2 */
+        memset(want->free[QKV_Q], 1, (size_t) q_cols);
+        memset(want->free[QKV_K], 1, (size_t) kv_cols);
+        memset(want->free[QKV_V], 1, (size_t) kv_cols);
+        return;
+    }
+    const struct angles by = load_angles(a, row, want->work);
     for (int64_t h = 0; h < a->heads_q + a->heads_kv; h++) {
         const bool is_k = h >= a->heads_q;
         uint8_t *const free = is_k ? want->free[QKV_K] + (h - a->heads_q) * d : want->free[QKV_Q] + h * d;
@@ -254,12 +266,10 @@ static int check_positions(const struct lc_call *call, const struct lc_tensor *t
 int ref_qkv_check_values(const struct lc_call *call, const union op_args *args)
 {
     const struct qkv_args *const a = &args->qkv;
-    for (int64_t row = 0; row < a->tokens; row++) {
-        const int64_t at = position(a->t[QKV_POSITIONS], row);
-        if (at < 0 || at >= a->table_rows)
+    for (int64_t row = 0; row < a->tokens; row++)
+        if (ref_qkv_lost(args, row))
             return arg_refuse(call, "positions", "ERR-2", "[%lld] = %lld: must be 0 or more and below the table's %lld rows",
-                              (long long) row, (long long) at, (long long) a->table_rows);
-    }
+                              (long long) row, (long long) position(a->t[QKV_POSITIONS], row), (long long) a->table_rows);
     return LC_OK;
 }
 

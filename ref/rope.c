@@ -34,14 +34,17 @@ static bool may_overflow(double product)
 static struct iv rotated(struct iv p, double c, struct iv q, double s, double k, uint8_t *free)
 {
     if (!isfinite(c) || !isfinite(s)) { /* NaN or an Inf */
-        if (!iv_is_pt(p) || !iv_is_pt(q) || may_overflow(p.v * c) || may_overflow(q.v * s))
+        const double v = p.v * c + q.v * s;
+        const bool is_nan = isnan(c) || isnan(s) || iv_is_nan(p) || iv_is_nan(q); /* so is the sum, in any arithmetic */
+        if (!is_nan && (!iv_is_pt(p) || !iv_is_pt(q) || (!isnan(v) && (may_overflow(p.v * c) || may_overflow(q.v * s)))))
             *free = 1;
-        return iv_pt(p.v * c + q.v * s);
+        return iv_pt(v);
     }
     const struct iv pc = iv_scale(p, c), qs = iv_scale(q, s);
     struct iv y = iv_add(pc, qs);
     if (iv_is_nan(y) || isinf(y.v)) { /* APPLY-6 */
-        if (may_overflow(largest(pc)) || may_overflow(largest(qs)))
+        const bool is_nan = iv_is_nan(p) || iv_is_nan(q) || (iv_is_pt(p) && iv_is_pt(q) && isnan(y.v));
+        if (!is_nan && (may_overflow(largest(pc)) || may_overflow(largest(qs))))
             *free = 1; /* Inf - Inf in f32 */
         return iv_pt(y.v);
     }

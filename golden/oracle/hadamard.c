@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* HAD-1..6: every element of every row as the exact sum of n terms, signs counted from HAD-1, and the true hull of butterflies. */
+/* HAD-1..6: every element of every row as the exact sum of n terms, signs counted from HAD-1, and HAD-3's hull. */
 #include "oracle.h"
 
 #include <math.h>
@@ -59,7 +59,6 @@ static int is_exact(const struct hadamard *const p, const mpfr_srcptr magnitude)
 static void sort_row(const struct hadamard *const p, struct sort *const s)
 {
     MPFR_DECL_INIT(magnitude, REAL_BITS);
-    MPFR_DECL_INIT(growth, REAL_BITS);
 
     s->finite = 1;
     mpfr_set_zero(magnitude, 1);
@@ -72,12 +71,9 @@ static void sort_row(const struct hadamard *const p, struct sort *const s)
     s->judged = mpfr_cmp_d(magnitude, ldexp(1.0, 127)) < 0; /* f32 sums of other orders overflow */
     s->exact = is_exact(p, magnitude);
 
-    /* A term passes log2 n additions and the product with scale: (1 + 2^-24)^(log2 n + 1) - 1 (HAD-3); the product loses 2^-150
-     * more where it is below 2^-126. */
-    mpfr_set_d(growth, 1.0 + ldexp(1.0, -24), MPFR_RNDN);
-    mpfr_pow_si(growth, growth, log2_of(p->e.d) + 1, MPFR_RNDN); /* exact: 25 bits, 16 times */
-    mpfr_sub_ui(growth, growth, 1, MPFR_RNDN);
-    mpfr_mul(s->radius, growth, magnitude, MPFR_RNDN);
+    /* HAD-3: (log2 n + 2) * 2^-24; the product with scale loses 2^-150 more where it is below 2^-126. */
+    mpfr_mul_si(s->radius, magnitude, log2_of(p->e.d) + 2, MPFR_RNDN);
+    mpfr_mul_2si(s->radius, s->radius, -24, MPFR_RNDN);
     mpfr_mul_d(s->radius, s->radius, fabs(p->scale), MPFR_RNDN);
     if (mpfr_cmp_d(s->radius, 0.0) > 0)
         mpfr_add_d(s->radius, s->radius, ldexp(1.0, -150), MPFR_RNDN);

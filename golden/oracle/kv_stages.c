@@ -140,6 +140,15 @@ static struct value turned(const struct value x, const double c, const struct va
     mpfr_set_d(t, magnitude_of(z), MPFR_RNDN);
     mpfr_mul_d(t, t, fabs(s), MPFR_RNDN);
     mpfr_add(radius, radius, t, MPFR_RNDN);
+    if (!mpfr_number_p(radius)) { /* a cosine or sine that is NaN, or Inf */
+        const double sum = x.v * c + z.v * s;
+        struct value it = kv_point(sum);
+        const double first = fabs(x.v * c), second = fabs(z.v * s), large = ldexp(1.0, 127);
+        it.open = !isnan(sum) && ((isfinite(first) && first >= large) || (isfinite(second) && second >= large));
+        if (!isnan(c) && !isnan(s) && (!is_point(x) || !is_point(z)))
+            it.open = 1; /* 0 times Inf, or Inf of either sign */
+        return it;
+    }
     if (mpfr_zero_p(radius))
         return kv_point(x.v * c + z.v * s); /* IEEE's sign (FMT-6) */
     if (mpfr_cmp_d(radius, ldexp(1.0, 127)) >= 0) {
@@ -270,10 +279,8 @@ int kv_transform(struct kv *const p)
         return 0;
     while (INT64_C(1) << stages < p->d)
         stages++;
-    mpfr_set_d(radius, 1.0 + ldexp(1.0, -24), MPFR_RNDN);
-    mpfr_pow_si(radius, radius, stages + 1, MPFR_RNDN);
-    mpfr_sub_ui(radius, radius, 1, MPFR_RNDN);
-    mpfr_mul(radius, radius, magnitude, MPFR_RNDN);
+    mpfr_mul_si(radius, magnitude, stages + 2, MPFR_RNDN); /* HAD-3 */
+    mpfr_mul_2si(radius, radius, -24, MPFR_RNDN);
     mpfr_mul_d(radius, radius, fabs(p->scale), MPFR_RNDN);
     mpfr_set_d(quantum, ldexp(1.0, -150), MPFR_RNDN);
     mpfr_add(radius, radius, quantum, MPFR_RNDN);

@@ -212,10 +212,10 @@ static void element(const struct linear *const p, const int64_t b, const int64_t
     if (p->out_acc != NULL && p->dialect != REDUCE_ADD)
         add_number(&s, view_load(p->out_acc, b, m, n)); /* LIN-2 */
     if (p->bias != NULL && p->dialect == BIAS_FUSED)
-        add_number(&s, view_load(p->bias, 0, 0, n)); /* LIN-9 */
-    const int special = s.nan || s.plus_inf || s.minus_inf;
+        add_number(&s, view_load(p->bias, 0, 0, n));         /* LIN-9 */
+    const int is_nan = s.nan || (s.plus_inf && s.minus_inf); /* in every order; an Inf meets the other where f32 overflows */
 
-    if (!s.free && (special || mpfr_cmp_d(s.magnitude, ldexp(1.0, 127)) < 0)) { /* else all stays 0 */
+    if (!s.free && (is_nan || mpfr_cmp_d(s.magnitude, ldexp(1.0, 127)) < 0)) { /* else all stays 0 */
         double v = acc_of(p, &s, b * p->e.m + m, n);
         if (p->out_acc != NULL && p->dialect == REDUCE_ADD)
             v = num_add(TYPE_BF16, view_load(p->out_acc, b, m, n), v);

@@ -207,12 +207,20 @@ static struct range before(const struct qkv *const p, const int is_k, const doub
 
 /* ---- QKV-3 ---- */
 
+/* What a product that may lie below 2^-126 loses: half of 2^-149. */
+static double lost(const struct range x)
+{
+    const int small = smaller(fabs(x.lo), fabs(x.hi)) < ldexp(1, -126) || (x.lo < 0 && x.hi > 0);
+
+    return magnitude(x) > 0 && small ? ldexp(1, -150) : 0;
+}
+
 /* p*c + q*s before the store. */
 static struct range rotated(const struct qkv *const p, const struct range a, const double c, const struct range b, const double s)
 {
     struct range ac = times(a, c), bs = times(b, s);
     const int exact = p->table->type == TYPE_BF16 && p->dialect != SIMT;
-    const double size = magnitude(ac) + magnitude(bs);
+    const double size = magnitude(ac) + magnitude(bs), below = lost(ac) + lost(bs);
 
     if (size >= ldexp(1, 127)) {
         ac.open = 1;
@@ -231,9 +239,8 @@ static struct range rotated(const struct qkv *const p, const struct range a, con
         bs = rounded_f32(bs);
     }
     struct range y = rounded_f32(plus(ac, bs));
-    const double lost = ldexp(1, -150); /* of one product below 2^-126 */
-    y.lo -= smaller(magnitude(ac), magnitude(bs)) < ldexp(1, -126) && size < ldexp(1, -100) ? lost : 0;
-    y.hi += smaller(magnitude(ac), magnitude(bs)) < ldexp(1, -126) && size < ldexp(1, -100) ? lost : 0;
+    y.lo -= below;
+    y.hi += below;
     return y;
 }
 

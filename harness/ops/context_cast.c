@@ -234,6 +234,8 @@ const struct op op_context_cast = {
         { "edges", "amax of a group of 32 is 448 * 2^k or a BF16 neighbour; nothing turns", context_cast_fill_edges, 0 },
         { "reach", "y at BF16 midpoints, on a scale step: two results are right", context_cast_fill_reach, 0 },
         { "scales", "scales that differ between neighbours in tokens and groups", context_cast_fill_scales, 0 },
+        { "diagonal", "an eighth of a turn, |a| = |b| up to 2^20: whole groups of which a rounding is left",
+          context_cast_fill_diagonal, MAY_BE_ZERO },
     },
     .bads = context_cast_bads,
     .settle = settle,

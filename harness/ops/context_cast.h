@@ -8,6 +8,7 @@
 void context_cast_fill_edges(struct call *c);
 void context_cast_fill_reach(struct call *c);
 void context_cast_fill_scales(struct call *c);
+void context_cast_fill_diagonal(struct call *c);
 
 extern const struct bad context_cast_bads[];
 

@@ -56,6 +56,22 @@ static double scales(const struct rope_spot *s)
     return rope_normal(s) * ldexp(1, (int) ((s->token * 37 + column(s) / 32 * 23) % 40) - 10);
 }
 
+static double root_half(const struct call *c, int64_t row, int64_t pair, int side, int64_t index)
+{
+    (void) c, (void) row, (void) pair, (void) side, (void) index;
+    return rn_f32_rsqrt(2);
+}
+
+/* An eighth of a turn of a = b or a = -b: in whole groups of one side nothing is left but the rounding of one product, where the
+ * other has none. amax may then lie anywhere in many binades. */
+static double diagonal(const struct rope_spot *s)
+{
+    if (s->pair < 0)
+        return rope_normal(s);
+    const uint32_t of_head = draw_bits(s->c, CTX_OUT, s->token * 64 + s->head), bits = draw_bits(s->c, s->slot, s->pair);
+    return ldexp((of_head & 1 && s->side ? -1.0 : 1.0) * (128 + bits % 128), 5 + (int) (s->token % 8));
+}
+
 void context_cast_fill_edges(struct call *c)
 {
     rope_fill(c, edge, one_zero);
@@ -69,4 +85,9 @@ void context_cast_fill_reach(struct call *c)
 void context_cast_fill_scales(struct call *c)
 {
     rope_fill(c, scales, rope_polar);
+}
+
+void context_cast_fill_diagonal(struct call *c)
+{
+    rope_fill(c, diagonal, root_half);
 }

@@ -103,6 +103,10 @@ static const char *settle_fill(struct kase *k)
                        edges ? "fill=ties and pow2-edges are cast as they are" : "fill=brink is normed with eps=0.75, w=f32",
                        why);
     }
+    if (kase_is(k, "fill", "diagonal"))
+        why = drop(k, "norm", "0", "fill=diagonal has no norm", why);
+    if ((kase_is(k, "fill", "diagonal") || kase_is(k, "fill", "table")) && kase_is(k, "rope", "-"))
+        why = drop(k, "rope", "neox", "fill=diagonal and table are about the rotation", why);
     if (kase_is(k, "fill", "exact"))
         why = drop(k, "norm", "0", "fill=exact has no norm", why);
     return why;
@@ -397,12 +401,16 @@ const struct op op_kv_store = {
         { "ties", "x at E4M3 midpoints of its group and one BF16 ulp beside", kv_fill_ties, 0 },
         { "pow2-edges", "amax of a group is 448 * 2^k and up to two BF16 ulps away", kv_fill_pow2_edges, 0 },
         { "brink", "y within its bound of a midpoint, amax on a scale step", kv_fill_brink, 0 },
+        { "diagonal", "an eighth of a turn, |a| = |b| up to 2^20: whole groups of which a rounding is left", kv_fill_diagonal,
+          MAY_BE_ZERO },
+        { "table", "NaN and Inf in some pairs of the table", kv_fill_table, 0 },
     },
     .bads = kv_bads,
     .settle = settle,
     .build = build,
     .check = ref_kv_store_check,
     .check_values = ref_kv_store_check_values,
+    .lost = ref_kv_store_lost,
     .tensors_of = tensors_of,
     .rows = rows,
     .cols = cols,

@@ -170,6 +170,18 @@ static double half(const struct call *c, int64_t row, int64_t head, int64_t col,
     return draw_bits(c, KV_X, i) & 1 ? -0.5 : 0.5;
 }
 
+/* |a| = |b| in a pair; a = b or a = -b in a whole head. */
+static double diagonal(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
+{
+    const struct kv_store_args *const a = of(c);
+    const int64_t j = col - a->offset, pairs = a->rotary_dim / 2;
+    if (j < 0 || j >= 2 * pairs)
+        return normal(c, row, head, col, i);
+    const int64_t pair = a->interleaved ? j / 2 : j % pairs, side = a->interleaved ? j % 2 : j / pairs;
+    const double size = 128 + draw_bits(c, KV_X, pair) % 128;
+    return ldexp(side && draw_bits(c, KV_OUT, row * 64 + head) & 1 ? -size : size, 5 + (int) (row % 8));
+}
+
 /* clang-format off */
 #define FILL(name, lo, hi, quarter) void kv_fill_##name(struct call *c) { fill(c, name, lo, hi, quarter); }
 FILL(normal, 0, 0, 0) FILL(logu, -2, 3, 0) FILL(outlier, 0, 0, 0) FILL(tiny, 0, 0, 0) FILL(huge, 0, 0, 0)
@@ -191,4 +203,26 @@ FILL(ties, 0, 0, 0) FILL(pow2_edges, 0, 0, 0)
             y = bf16 ? 449 : 448;
         put(c, KV_WEIGHT, 0, i, ldexp(2 * y * (1 + ((int) (bits >> 8) % 9 - 4) * ldexp(1, -23)), k));
     }
+}
+
+/* An eighth of a turn: in whole groups of one side nothing is left but the rounding of one product, where the other has none. amax
+ * may then lie anywhere in many binades. */
+void kv_fill_diagonal(struct call *c)
+{
+    const struct kv_store_args *const a = of(c);
+    fill(c, diagonal, 0, 0, 0);
+    for (int64_t i = 0; i < a->t[KV_TABLE]->shape[0] * a->rotary_dim; i++)
+        put(c, KV_TABLE, 0, i, rn_f32_rsqrt(2));
+}
+
+/* A NaN or an Inf in one pair of most rows of the table (APPLY-6). */
+void kv_fill_table(struct call *c)
+{
+    static const double values[] = { (double) NAN, INFINITY, -INFINITY };
+    const struct kv_store_args *const a = of(c);
+    const int64_t rows = a->t[KV_TABLE]->shape[0];
+    fill(c, normal, 0, 0, 0);
+    for (int64_t row = 0; row < rows; row++)
+        if (row % 4 != 3)
+            put(c, KV_TABLE, 0, row * a->rotary_dim + draw_bits(c, KV_OUT, row) % (uint32_t) a->rotary_dim, values[row % 3]);
 }

@@ -329,6 +329,8 @@ const struct op op_linear = {
         { "mixed", "sizes that differ between neighbours in rows and groups", linear_fill_mixed, 0 },
         { "scales", "scales whose exponents sum to -100, 100 and beyond: not judged there", linear_fill_scales, MAY_BE_ZERO },
         { "specials", "NaN, Inf, -0, subnormals in some rows of every operand", linear_fill_specials, MAY_BE_ZERO },
+        { "overflow", "an Inf beside a product that is one in f32, of the other sign: not judged there", linear_fill_overflow,
+          MAY_BE_ZERO },
     },
     .bads = linear_bads,
     .settle = settle,

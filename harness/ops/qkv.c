@@ -213,6 +213,7 @@ const struct op op_qkv = {
     .build = build,
     .check = ref_qkv_check,
     .check_values = ref_qkv_check_values,
+    .lost = ref_qkv_lost,
     .tensors_of = tensors_of,
     .rows = rows,
     .cols = cols,

@@ -170,6 +170,7 @@ V(high_fma, qkv, "all freedoms", RMS_HIGH, .fma = true, .order = 5)
 V(edge_low, qkv, "APPLY-1: the rotation at its lower end", RMS_LOW, .edge = -0.9999)
 V(edge_high, qkv, "APPLY-1: the rotation at its upper end", RMS_HIGH, .edge = 0.9999)
 V(nan_negative, qkv, "FMT-1: another NaN in q and k", .nan = 1)
+V(leaves_out, qkv, "ERR-2: a token is left out, not refused", .leaves_out = true)
 D(bf16rot, qkv, "bf16rot", "QKV-3", .order = 0)
 D(bf16rot_low, qkv, "bf16rot", "all freedoms", RMS_LOW, .order = 1)
 D(bf16rot_high, qkv, "bf16rot", "all freedoms", RMS_HIGH, .fma = true, .order = 2)
@@ -250,6 +251,7 @@ V(all_low, kv_store, "every freedom at its lower end", RMS_LOW, .kv_turn = -0.99
 V(all_high, kv_store, "every freedom at its upper end", RMS_HIGH, .kv_turn = 0.9999, .edge = 0.999)
 V(nan_negative, kv_store, "FMT-2: the other NaN code", .nan = 1)
 V(nan_group_free, kv_store, "CAST-7: scales of groups with a NaN or an Inf are all ones", .nan = 2)
+V(leaves_out, kv_store, "ERR-2: a token is left out, not refused", .leaves_out = true)
 V(pad_filled, kv_store, "SF-3: padding rows written", .pad = 1)
 
 B(low_twice, kv_store, "kv_store(M=130,heads=8,rope=-,had=0,out=bf16,fill=normal)", "value:out",

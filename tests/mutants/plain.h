@@ -44,6 +44,7 @@ struct plain_knobs {
     int cos_ulp, sin_ulp; /* ROT-3: likewise, before the product (-2..2 conforms) */
     int kv_fma;           /* APPLY-1: 0 both products rounded; 1, 2: the first, the second is not */
     double kv_turn;       /* APPLY-1: this many times its admissible error above the real value (-1..1 conforms) */
+    bool leaves_out;      /* ERR-2: values in memory are not checked; a row that breaks a precondition is left out */
 };
 enum { PLAIN_ORDERS = 15 };
 

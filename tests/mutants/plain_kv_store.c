@@ -186,11 +186,22 @@ static int refuse(const struct lc_call *call, int status, enum mutant mut)
     return status;
 }
 
+/* ERR-2: nothing of it is written. */
+static void lost_token(const struct kv_head *h)
+{
+    struct kv_head last = *h;
+    last.token--;
+    if (h->mut != MUT_kv_lost_clears_last || last.token < 0 || !h->a->store || slot_of(&last) < 0)
+        return;
+    memset((uint8_t *) h->a->t[KV_POOL]->data + pool_at(&last, slot_of(&last), 0, false), 0, (size_t) h->a->d);
+}
+
 int plain_kv_store(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut)
 {
     union op_args args;
     int status = ref_kv_store_check(call, &args);
-    if (status == LC_OK && mut != MUT_kv_past_is_0)
+    const bool leaves_out = k->leaves_out || mut == MUT_kv_lost_clears_last;
+    if (status == LC_OK && mut != MUT_kv_past_is_0 && !leaves_out)
         status = ref_kv_store_check_values(call, &args);
     if (status != LC_OK)
         return refuse(call, status, mut);
@@ -200,7 +211,11 @@ int plain_kv_store(const struct lc_call *call, const struct plain_knobs *k, enum
         abort(); /* a launch of no blocks is an error */
     if (mut == MUT_kv_stray_before && a->n > 0)
         ((uint8_t *) a->t[a->store ? KV_POOL : KV_OUT]->data)[-1] ^= 0x55;
-    for (h.token = 0; h.token < a->n; h.token++)
+    for (h.token = 0; h.token < a->n; h.token++) {
+        if (leaves_out && ref_kv_store_lost(&args, h.token)) {
+            lost_token(&h);
+            continue;
+        }
         for (h.head = 0; h.head < a->heads; h.head++) {
             if (mut == MUT_kv_last_token_unwritten && h.token == a->n - 1)
                 break;
@@ -208,6 +223,7 @@ int plain_kv_store(const struct lc_call *call, const struct plain_knobs *k, enum
             if (mut == MUT_kv_writes_x && h.head == 0)
                 ((uint16_t *) a->t[KV_X]->data)[h.token * a->t[KV_X]->stride[0]] ^= 0x8000; /* scratch in place */
         }
+    }
     if (k->pad > 0 && a->t[KV_SF] && a->n > 0) /* SF-3: padding rows */
         for (int64_t b = 0; b < (a->per_head ? a->n : 1); b++) {
             const int64_t m = a->per_head ? a->heads : a->n, pad = (m + 3) / 4 * 4, words = sf_words(&a->sf);

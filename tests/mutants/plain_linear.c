@@ -401,12 +401,12 @@ static float element(const struct linear_args *a, const struct plain_knobs *k, i
         v = rounded(a, v - c, mut) + b;
         return rounded(a, v, mut) + c;
     }
+    if (k->minus_zero && v == 0 && a->k > 0)
+        v = -0.0f; /* FMT-6: of the sum; a bias behind it is one add of two */
     if (after)
         v = rounded(a, v, mut) + c;
     if (bias && mut != MUT_lin_bias_ignored)
         v = (fused ? v : rounded(a, v, mut)) + b;
-    if (k->minus_zero && v == 0 && a->k > 0)
-        v = -0.0f; /* FMT-6 */
     if (k->nan == 1 && v != v)
         v = plain_float(0xffc00001); /* FMT-1 */
     return v;

@@ -426,10 +426,6 @@ static int refuse(const struct lc_call *call, int status, enum mutant mut)
             return LC_OK;
     if (mut == MUT_qkv_accepts_all)
         return LC_OK;
-    if (mut == MUT_qkv_past_writes_astray && cites(call, "ERR-2")) {
-        ((uint8_t *) q->data)[-2] ^= 0x55;
-        return LC_OK;
-    }
     if (mut == MUT_qkv_refuses_vaguely)
         snprintf(call->msg, call->msg_size, "invalid argument");
     if (mut == MUT_qkv_writes_then_refuses && q && q->data)
@@ -441,7 +437,8 @@ int plain_qkv(const struct lc_call *call, const struct plain_knobs *k, enum muta
 {
     union op_args args;
     int status = ref_qkv_check(call, &args);
-    if (!status)
+    const bool leaves_out = k->leaves_out || mut == MUT_qkv_past_writes_astray || mut == MUT_qkv_past_clears_next;
+    if (!status && !leaves_out)
         status = ref_qkv_check_values(call, &args);
     if (status != LC_OK)
         return refuse(call, status, mut);
@@ -463,7 +460,14 @@ int plain_qkv(const struct lc_call *call, const struct plain_knobs *k, enum muta
         w.token = (const uint16_t *) x->data + at;
         if (mut == MUT_qkv_base_rounded_down)
             w.token = (const uint16_t *) ((uintptr_t) w.token & ~(uintptr_t) 15);
+        if (leaves_out && ref_qkv_lost(&args, w.row)) {
+            if (mut == MUT_qkv_past_writes_astray)
+                ((uint8_t *) a->t[QKV_Q]->data)[-2] ^= 0x55;
+            continue;
+        }
         store_token(&w);
+        if (mut == MUT_qkv_past_clears_next && w.row > 0 && ref_qkv_lost(&args, w.row - 1))
+            *((uint16_t *) a->t[QKV_Q]->data + w.row * a->heads_q * a->head_dim) = 0;
     }
     return LC_OK;
 }

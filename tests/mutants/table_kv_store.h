@@ -105,6 +105,8 @@ M(kv_last_token_unwritten, kv_store, "DET-3", "clause", "kv_store(slots=order,fi
   "the last token is not written")
 M(kv_stray_before, kv_store, "DET-3", "clause", "kv_store(fill=normal)", "keep", "a byte before the pool")
 M(kv_writes_x, kv_store, "DET-3", "T08", "kv_store(fill=normal)", "keep", "x used as scratch")
+M(kv_lost_clears_last, kv_store, "ERR-2", "clause", "kv_store(bad={slot-32,position-negative})", "value:pool",
+  "a token that is left out clears a head of the one before")
 M(kv_past_is_0, kv_store, "ERR-2", "K01", "kv_store(bad={slot-32,slot-far})", "keep", "a slot past the pool is slot 0")
 M(kv_accepts_all, kv_store, "ERR-1", "clause", "kv_store(bad=*)", "refusal", "bad arguments are a success that does nothing")
 M(kv_accepts_overlap, kv_store, "KV-3", "clause", "kv_store(bad=*)", "refusal", "byte ranges that overlap are accepted")

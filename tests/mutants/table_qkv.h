@@ -100,6 +100,8 @@ M(qkv_accepts_views, qkv, "QKV-5", "clause", "qkv(bad=*)", "refusal", "any strid
 M(qkv_accepts_overlap, qkv, "DET-4", "clause", "qkv(bad=*)", "refusal", "outputs that are views of x are accepted")
 M(qkv_past_writes_astray, qkv, "ERR-2", "P18", "qkv(bad=positions-value)", "keep",
   "a token whose position the table does not have writes before q")
+M(qkv_past_clears_next, qkv, "ERR-2", "clause", "qkv(bad=positions-value)", "value:q",
+  "a token whose position the table does not have clears an element of the next one")
 M(qkv_refuses_vaguely, qkv, "ERR-1", "clause", "qkv(bad=*)", "refusal", "the message names no argument and no clause")
 M(qkv_writes_then_refuses, qkv, "ERR-1", "clause", "qkv(bad=*)", "refusal", "a byte of q is written before the check")
 

@@ -100,3 +100,40 @@ Test(cast, e2m1_f32_scales)
 {
     check(true, false);
 }
+
+/* CAST-4 on hulls: of values that cancel, amax may lie in any of many binades. Every power of two from the one's scale to the other's
+ * is legal, and nothing else; the codes are then judged under it. */
+static void check_hull(bool e2m1, bool packed)
+{
+    const struct sf_args s = { .group = D, .groups = 1, .round = true, .e2m1 = e2m1, .packed = packed };
+    const enum lc_dtype f = packed ? LC_UE8M0 : LC_F32;
+    struct ref_want count = { .ambiguous = 0 };
+    static struct group g;
+    const double most = ldexp(e2m1 ? 6 : 448, 3), least = ldexp(1, e2m1 ? -126 : -22);
+    for (int i = 0; i < D; i++)
+        g.x[i] = (struct iv) { 0, -most, most };
+    for (int e = e2m1 ? -127 : -30; e <= 6; e++) {
+        const uint32_t got = fmt_code(f, ldexp(1, e));
+        ref_cast_groups(&s, LC_F32, D, g.x, &got, g.q, g.q_free, g.sf, g.sf_free, &count);
+        const bool legal = ldexp(1, e) >= least && e <= 3;
+        cr_assert_eq(judge(f, g.sf[0], got) != UNEXPLAINED, legal, "2^%d", e);
+        cr_assert_eq(g.q[0].hi, most / (legal ? ldexp(1, e) : least), "2^%d", e);
+        const uint32_t beside = fmt_code(LC_F32, ldexp(1.5, e));
+        if (packed || e < -126)
+            continue;
+        ref_cast_groups(&s, LC_F32, D, g.x, &beside, g.q, g.q_free, g.sf, g.sf_free, &count);
+        cr_assert_eq(judge(f, g.sf[0], beside), UNEXPLAINED, "3 * 2^%d", e - 1);
+    }
+}
+
+Test(cast, e4m3_scales_of_a_hull)
+{
+    check_hull(false, false);
+    check_hull(false, true);
+}
+
+Test(cast, e2m1_scales_of_a_hull)
+{
+    check_hull(true, false);
+    check_hull(true, true);
+}

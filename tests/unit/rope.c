@@ -192,3 +192,23 @@ Test(rope, positions_outside_the_table_are_named)
     cr_assert_eq(ref_rope_check_values(&c.call, &args), LC_BAD_ARG);
     cr_assert(strstr(c.msg, "positions[3] = -2147483648"), "%s", c.msg);
 }
+
+/* APPLY-6: a NaN makes its pair NaN in any arithmetic, however large the other product is; an Inf may meet the other Inf. */
+Test(rope, nan_beside_overflow)
+{
+    const struct ref_rotation how = { .pairs = 1 };
+    const double big = ldexp(1, 100), c = ldexp(1, 30), nan = (double) NAN;
+    const struct {
+        double a, b, cos, sin;
+        int open;
+    } cases[] = { { nan, big, c, c, 0 },      { big, nan, c, c, 0 },      { big, 1, c, nan, 0 },   { big, 1, nan, c, 0 },
+                  { INFINITY, big, c, c, 1 }, { big, 1, c, INFINITY, 1 }, { INFINITY, 1, c, c, 0 } };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct iv x[2] = { iv_pt(cases[i].a), iv_pt(cases[i].b) };
+        uint8_t open[2] = { 0, 0 };
+        ref_rope_rotate(&how, &cases[i].cos, &cases[i].sin, x, open);
+        cr_assert_eq(open[0] || open[1], cases[i].open, "case %zu", i);
+        if (isnan(cases[i].a + cases[i].b + cases[i].cos + cases[i].sin))
+            cr_assert(isnan(x[0].v) && isnan(x[1].v), "case %zu", i);
+    }
+}
