@@ -52,6 +52,12 @@ static void bf16_context(struct call *c) { c->slot[CTX_BF16].same_as = CTX_CONTE
 static void out_context(struct call *c) { c->slot[CTX_OUT].same_as = CTX_CONTEXT; }
 static void out_bf16(struct call *c) { c->slot[CTX_BF16].same_as = CTX_OUT; }
 static void sf_table(struct call *c) { c->slot[CTX_SF].same_as = CTX_TABLE; }
+SET(bf16_rank, CTX_BF16, rank, 2) SET(bf16_tokens, CTX_BF16, shape[0], 2) SET(bf16_row, CTX_BF16, stride[0], 136)
+MISS(bf16_null, CTX_BF16, NULL_POINTER) MISS(bf16_base, CTX_BF16, 1)
+SET(sf_rank, CTX_SF, rank, 1) MISS(sf_null, CTX_SF, NULL_POINTER)
+SET(extra_dtype, CTX_EXTRA_SF, dtype, LC_F32) SET(extra_shape, CTX_EXTRA_SF, shape[1], 2) SET(extra_stride, CTX_EXTRA_SF, stride[0], 2)
+SET(table_last, CTX_TABLE, stride[1], 2)
+static void extra_is_sf(struct call *c) { c->slot[CTX_SF].same_as = CTX_EXTRA_SF; }
 /* clang-format on */
 
 const struct bad context_cast_bads[] = {
@@ -77,6 +83,7 @@ const struct bad context_cast_bads[] = {
     { "table-dtype", "table", "ROT-6", "dtype e4m3", table_dtype },
     { "table-width", "table", "APPLY-5", "width 30", table_width },
     { "table-row", "table", "ROT-4", "stride[0] = 64", table_row },
+    { "table-last", "table", "ROT-4", "stride[1] = 2", table_last },
     { "table-null", "table", "ROT-4", "NULL", table_null },
     { "rotary-half", "table", "APPLY-5", "rotary_dim is 16", rotary_half },
     { "rotary-odd", "table", "APPLY-5", "width 31", rotary_odd },
@@ -95,6 +102,17 @@ const struct bad context_cast_bads[] = {
     { "bf16-last", "bf16", "KV-6", "stride(-1) = 2", bf16_last },
     { "bf16-head", "bf16", "KV-6", "stride[1] = 72", bf16_head },
     { "bf16-own", "bf16", "DET-4", "its own rows overlap", bf16_own },
+    { "bf16-rank", "bf16", "KV-7", "rank 2", bf16_rank },
+    { "bf16-tokens", "bf16", "KV-7", "shape[0] = 2", bf16_tokens },
+    { "bf16-row", "bf16", "KV-6", "stride[0] = 136", bf16_row },
+    { "bf16-null", "bf16", "KV-6", "NULL", bf16_null },
+    { "bf16-base", "bf16", "KV-6", "0x", bf16_base },
+    { "sf-rank", "sf", "SF-3", "rank 1", sf_rank },
+    { "sf-null", "sf", "SF-3", "NULL", sf_null },
+    { "extra-dtype", "extra_sf", "SF-4", "dtype f32", extra_dtype },
+    { "extra-shape", "extra_sf", "SF-4", "(3, 2)", extra_shape },
+    { "extra-stride", "extra_sf", "SF-4", "stride[0] = 2", extra_stride },
+    { "extra-is-sf", "extra_sf", "DET-4", "sf", extra_is_sf },
     { "sf-absent", "sf", "SF-0", "not given", sf_absent },
     { "sf-dtype", "sf", "SF-3", "dtype f32", sf_dtype },
     { "sf-shape", "sf", "SF-3", "shape[1] = 2", sf_shape },

@@ -43,6 +43,24 @@ static void weight_stride(struct call *c) { t(c, KV_WEIGHT)->stride[0] = 2; }
 static void eps_0(struct call *c) { real(c, "eps", 0); }
 static void eps_negative(struct call *c) { real(c, "eps", -1); }
 static void eps_inf(struct call *c) { real(c, "eps", INFINITY); }
+static void eps_nan(struct call *c) { real(c, "eps", NAN); }
+static void weight_null(struct call *c) { c->slot[KV_WEIGHT].miss = NULL_POINTER; }
+static void weight_base(struct call *c) { c->slot[KV_WEIGHT].miss = 1; }
+static void table_null(struct call *c) { c->slot[KV_TABLE].miss = NULL_POINTER; }
+static void table_base(struct call *c) { c->slot[KV_TABLE].miss = 2; }
+static void positions_null(struct call *c) { c->slot[KV_POSITIONS].miss = NULL_POINTER; }
+static void positions_base(struct call *c) { c->slot[KV_POSITIONS].miss = 2; }
+static void slots_null(struct call *c) { c->slot[KV_SLOTS].miss = NULL_POINTER; }
+static void slots_base(struct call *c) { c->slot[KV_SLOTS].miss = 4; }
+static void matrix(struct call *c, int slot) { t(c, slot)->rank = 2, t(c, slot)->shape[1] = t(c, slot)->stride[1] = 1; }
+static void positions_rank(struct call *c) { matrix(c, KV_POSITIONS); }
+static void slots_rank(struct call *c) { matrix(c, KV_SLOTS); }
+static void pool_over(struct call *c, int slot) { c->slot[slot].same_as = KV_POOL, c->slot[slot].shift = 512; }
+static void pool_has_weight(struct call *c) { pool_over(c, KV_WEIGHT); }
+static void pool_has_positions(struct call *c) { pool_over(c, KV_POSITIONS); }
+static void pool_is_table(struct call *c) { c->slot[KV_POOL].same_as = c->slot[KV_SCALES].same_as = KV_TABLE; }
+static void out_null(struct call *c) { c->slot[KV_OUT].miss = NULL_POINTER; }
+static void out_bf16_base(struct call *c) { set(c, "cast", 0), t(c, KV_OUT)->dtype = LC_BF16, c->slot[KV_OUT].miss = 1; }
 static void eps_double(struct call *c) { real(c, "eps", 0.1); }
 
 static void table_absent(struct call *c) { c->slot[KV_TABLE].listed = 0; }
@@ -151,6 +169,22 @@ const struct bad kv_bads[] = {
     { "eps-negative", "eps", "RMS-12", "-1", eps_negative },
     { "eps-inf", "eps", "RMS-12", "inf", eps_inf },
     { "eps-double", "eps", "RMS-12", "0.1", eps_double },
+    { "eps-nan", "eps", "RMS-12", "nan", eps_nan },
+    { "weight-null", "weight", "KV-1", "NULL", weight_null },
+    { "weight-base", "weight", "KV-1", "0x", weight_base },
+    { "table-null", "table", "APPLY-5", "NULL", table_null },
+    { "table-base", "table", "APPLY-5", "0x", table_base },
+    { "positions-null", "positions", "APPLY-4", "NULL", positions_null },
+    { "positions-base", "positions", "APPLY-4", "0x", positions_base },
+    { "positions-rank", "positions", "APPLY-4", "rank 2", positions_rank },
+    { "slots-null", "slot_mapping", "KV-2", "NULL", slots_null },
+    { "slots-base", "slot_mapping", "KV-2", "0x", slots_base },
+    { "slots-rank", "slot_mapping", "KV-2", "rank 2", slots_rank },
+    { "pool-has-weight", "pool", "DET-4", "0x", pool_has_weight },
+    { "pool-has-positions", "pool", "DET-4", "0x", pool_has_positions },
+    { "pool-is-table", "pool", "DET-4", "0x", pool_is_table },
+    { "out-null", "out", "KV-5", "NULL", out_null },
+    { "out-bf16-base", "out", "KV-5", "0x", out_bf16_base },
     { "table-absent", "table", "KV-1", "not given", table_absent },
     { "table-rank", "table", "APPLY-5", "rank 1", table_rank },
     { "table-dtype", "table", "APPLY-5", "dtype i32", table_dtype },

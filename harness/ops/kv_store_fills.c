@@ -26,6 +26,8 @@ static void fill_slots(struct call *c)
             slot = t % 2 ? (t % 4 == 1 ? -1 : INT32_MIN) : t;
         if (kase_is(&c->id, "slots", "last"))
             slot = slots - 1 - t;
+        if (kase_is(&c->id, "slots", "from1"))
+            slot = t % 2 ? -1 : (t / 2 + 1) % slots;
         put(c, KV_SLOTS, 0, t, (double) slot);
     }
 }

@@ -51,6 +51,15 @@ static void out_unaligned(struct call *c) { t(c, LIN_OUT)->stride[1] = 33, t(c, 
 static void out_is_x(struct call *c) { onto(c, LIN_OUT, LIN_X, 0); }
 static void out_is_weight(struct call *c) { onto(c, LIN_OUT, LIN_WEIGHT, 64); }
 static void out_is_bias(struct call *c) { onto(c, LIN_OUT, LIN_BIAS, 64); }
+static void weight_base(struct call *c) { c->slot[LIN_WEIGHT].miss = 1; }
+static void out_base(struct call *c) { c->slot[LIN_OUT].miss = 1; }
+static void bias_null(struct call *c) { c->slot[LIN_BIAS].miss = NULL_POINTER; }
+static void acc_null(struct call *c) { c->slot[LIN_OUT_ACC].miss = NULL_POINTER; }
+static void acc_rank(struct call *c) { t(c, LIN_OUT_ACC)->rank = 2; }
+static void acc_onto(struct call *c, int other, int64_t shift) { c->slot[LIN_OUT].listed = 0, onto(c, LIN_OUT_ACC, other, shift); }
+static void acc_is_x(struct call *c) { acc_onto(c, LIN_X, 0); }
+static void acc_is_weight(struct call *c) { acc_onto(c, LIN_WEIGHT, 64); }
+static void acc_has_bias(struct call *c) { c->slot[LIN_OUT].listed = 0, onto(c, LIN_BIAS, LIN_OUT_ACC, 64); }
 static void acc_m(struct call *c) { t(c, LIN_OUT_ACC)->shape[1] = 2; }
 static void acc_n(struct call *c) { t(c, LIN_OUT_ACC)->shape[2] = 32; }
 static void acc_dtype(struct call *c) { t(c, LIN_OUT_ACC)->dtype = LC_F32; }
@@ -88,6 +97,10 @@ static void fp8_weight_sf_absent(struct call *c) { c->slot[LIN_WEIGHT_SF].listed
 static void fp8_weight_sf_n(struct call *c) { t(c, LIN_WEIGHT_SF)->shape[0] = 2; }
 static void fp8_weight_sf_words(struct call *c) { t(c, LIN_WEIGHT_SF)->shape[1] = 4; }
 static void fp8_weight_sf_stride(struct call *c) { t(c, LIN_WEIGHT_SF)->stride[0] = 36; }
+static void fp8_weight_sf_dtype(struct call *c) { t(c, LIN_WEIGHT_SF)->dtype = LC_F32; }
+static void fp8_weight_sf_rank(struct call *c) { t(c, LIN_WEIGHT_SF)->rank = 1; }
+static void fp8_weight_sf_base(struct call *c) { c->slot[LIN_WEIGHT_SF].miss = 4; }
+static void fp8_out_is_x_sf(struct call *c) { onto(c, LIN_X_SF, LIN_OUT, 0); }
 static void fp8_weight_k(struct call *c) { t(c, LIN_WEIGHT)->dtype = LC_E2M1X2; } /* 128 bytes a row are K = 256 */
 static void fp8_bias(struct call *c)
 {
@@ -116,6 +129,8 @@ const struct bad linear_bads[] = {
     { "weight-n", "out", "LIN-3", "must be 32", weight_n },
     { "weight-last", "weight", "LIN-10", "stride(-1) = 2", weight_last },
     { "weight-null", "weight", "LIN-10", "NULL", weight_null },
+    { "weight-base", "weight", "LIN-10", "0x", weight_base },
+    { "bias-null", "bias", "LIN-9", "NULL", bias_null },
     { "bias-n", "bias", "LIN-9", "shape[0] = 32", bias_n },
     { "bias-rank", "bias", "LIN-9", "rank 2", bias_rank },
     { "bias-dtype", "bias", "LIN-9", "dtype f32", bias_dtype },
@@ -127,6 +142,7 @@ const struct bad linear_bads[] = {
     { "out-dtype", "out", "LIN-1", "dtype e4m3", out_dtype },
     { "out-last", "out", "LIN-3", "stride(-1) = 2", out_last },
     { "out-null", "out", "LIN-3", "NULL", out_null },
+    { "out-base", "out", "LIN-3", "0x", out_base },
     { "out-rows", "out", "DET-4", "its own rows", out_rows },
     { "out-unaligned", "out", "LIN-2", "stride(-2) = 33", out_unaligned },
     { "out-is-x", "out", "DET-4", "shares bytes with x", out_is_x },
@@ -134,6 +150,11 @@ const struct bad linear_bads[] = {
     { "out-is-bias", "out", "DET-4", "shares bytes with bias", out_is_bias },
     { "acc-m", "out_acc", "LIN-2", "shape[1] = 2", acc_m },
     { "acc-n", "out_acc", "LIN-2", "shape[2] = 32", acc_n },
+    { "acc-null", "out_acc", "LIN-2", "NULL", acc_null },
+    { "acc-rank", "out_acc", "LIN-2", "rank 2", acc_rank },
+    { "acc-is-x", "out_acc", "DET-4", "shares bytes with x", acc_is_x },
+    { "acc-is-weight", "out_acc", "DET-4", "shares bytes with weight", acc_is_weight },
+    { "acc-has-bias", "out_acc", "DET-4", "shares bytes with bias", acc_has_bias },
     { "acc-dtype", "out_acc", "LIN-2", "dtype f32", acc_dtype },
     { "acc-last", "out_acc", "LIN-2", "stride(-1) = 2", acc_last },
     { "acc-unaligned", "out_acc", "LIN-4", "stride(-2) = 33", acc_unaligned },
@@ -158,6 +179,10 @@ const struct bad linear_bads[] = {
     { "fp8-weight-sf-n", "weight_sf", "SF-3", "shape[0] = 2", fp8_weight_sf_n },
     { "fp8-weight-sf-words", "weight_sf", "SF-3", "shape[1] = 4", fp8_weight_sf_words },
     { "fp8-weight-sf-stride", "weight_sf", "SF-3", "stride[0] = 36", fp8_weight_sf_stride },
+    { "fp8-weight-sf-dtype", "weight_sf", "SF-3", "dtype f32", fp8_weight_sf_dtype },
+    { "fp8-weight-sf-rank", "weight_sf", "SF-3", "rank 1", fp8_weight_sf_rank },
+    { "fp8-weight-sf-base", "weight_sf", "SF-3", "0x", fp8_weight_sf_base },
+    { "fp8-out-is-x_sf", "out", "DET-4", "shares bytes with x_sf", fp8_out_is_x_sf },
     { "fp8-weight-k", "weight", "LIN-10", "shape[1] = 128", fp8_weight_k },
     { "fp8-bias", "bias", "LIN-5", "given", fp8_bias },
     { "fp8-out-f32", "out", "LIN-5", "dtype f32", fp8_out_f32 },

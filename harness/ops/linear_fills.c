@@ -391,20 +391,20 @@ static double ties_bias(const struct call *c, int64_t n)
     return (double) (n % 4) / 2;
 }
 
-/* ---- LIN-5: the ends of what is judged; both shifts are 0, so these are the scales' exponents ---- */
+/* ---- LIN-5: the ends of what is judged; both shifts are 0, so these are the scales' exponents. -127 is byte 0 (FMT-3) ---- */
 
 static int scales_ex(const struct call *c, int64_t row, int64_t g)
 {
-    static const int exps[] = { -60, -50, 50, 60, 0, -51, 51 };
+    static const int exps[] = { -60, -50, 50, 60, 0, -51, 51, -127 };
     (void) c;
-    return exps[row % 7] + (g % 2 ? (int) (row % 2) : 0);
+    return exps[row % 8] + (g % 2 ? (int) (row % 2) : 0);
 }
 
 static int scales_ew(const struct call *c, int64_t n, int64_t g)
 {
-    static const int exps[] = { -50, -40, 40, 50, 49, -49 };
+    static const int exps[] = { -50, -40, 40, 50, 49, -49, -127 };
     (void) c, (void) g;
-    return exps[n % 6];
+    return exps[n % 7];
 }
 
 static double scales_acc(const struct call *c, int64_t row, int64_t n, int64_t i)
@@ -455,17 +455,36 @@ static double specials_bias(const struct call *c, int64_t n)
 
 static const struct recipe specials = { specials_x, specials_w, NULL, NULL, specials_acc, specials_bias, 6, 6 };
 
-/* And scales that are NaN (FMT-3), in one row of x and of the weight. */
+static void put_code(struct call *c, int slot, int64_t row, int64_t col, uint32_t code)
+{
+    uint8_t *const at = c->image + c->slot[slot].offset + c->op->place(&c->args, slot, row, col);
+    code_to(c->slot[slot].fmt, at, col, code);
+}
+
+/* And scales that are NaN (FMT-3), over usual codes and over zeros, and E4M3's other NaN, 0xff (FMT-2), in rows of x and of the
+ * weight. */
 void linear_fill_specials(struct call *c)
 {
     const struct linear_args *const a = args_of(c);
     fill_call(c, &specials);
     if (a->sf.groups == 0 || a->m == 0)
         return;
-    for (int64_t row = 2; c->slot[LIN_X].fmt == LC_E4M3 && row < a->m; row += 6)
-        put(c, LIN_X_SF, row, row % a->sf.groups, NAN);
-    for (int64_t n = 6; n < a->n; n += 7)
-        put(c, LIN_WEIGHT_SF, 0, n * 4 * sf_words(&a->sf) + n % a->sf.groups, NAN);
+    const int64_t words = 4 * sf_words(&a->sf);
+    for (int64_t row = 0; c->slot[LIN_X].fmt == LC_E4M3 && row < a->m; row++) {
+        if (row % 6 == 2 || row % 12 == 4) /* row 4 has zeros alone */
+            put(c, LIN_X_SF, row, row % a->sf.groups, NAN);
+        if (row % 6 == 3)
+            put_code(c, LIN_X, row, picked(c, row), 0xff);
+    }
+    for (int64_t n = 0; n < a->n; n++) {
+        const int64_t g = n % a->sf.groups;
+        if (n % 7 == 1 && c->slot[LIN_WEIGHT].fmt == LC_E4M3)
+            put_code(c, LIN_WEIGHT, 0, n * a->k + n % a->k, 0xff);
+        for (int64_t k = g * GROUP; n % 7 == 2 && k < a->k && k < (g + 1) * GROUP; k++)
+            put(c, LIN_WEIGHT, 0, n * a->k + k, k % 2 ? -0.0 : 0);
+        if (n % 7 == 2 || n % 7 == 6)
+            put(c, LIN_WEIGHT_SF, 0, n * words + g, NAN);
+    }
 }
 
 /* An Inf beside a product of 2^125 or of 2^128, which is an Inf of the other sign in f32: there the element is not judged. Every third

@@ -68,6 +68,21 @@ static void eps_nan(struct call *c) { call_set_scalar(c, "eps", 0, NAN); }
 static void eps_double(struct call *c) { call_set_scalar(c, "eps", 0, 0.1); }
 static void dialect_4(struct call *c) { call_set_scalar(c, "dialect", 4, 0); }
 static void bf16rot_f32(struct call *c) { call_set_scalar(c, "dialect", 1, 0), t(c, QKV_TABLE)->dtype = LC_F32; }
+static void eps_negative(struct call *c) { call_set_scalar(c, "eps", 0, -1); }
+static void eps_inf(struct call *c) { call_set_scalar(c, "eps", 0, INFINITY); }
+static void w_q_null(struct call *c) { c->slot[QKV_W_Q].miss = NULL_POINTER; }
+static void w_q_base(struct call *c) { c->slot[QKV_W_Q].miss = 1; }
+static void b_q_null(struct call *c) { c->slot[QKV_B_Q].miss = NULL_POINTER; }
+static void b_q_base(struct call *c) { c->slot[QKV_B_Q].miss = 1; }
+static void table_null(struct call *c) { c->slot[QKV_TABLE].miss = NULL_POINTER; }
+static void positions_null(struct call *c) { c->slot[QKV_POSITIONS].miss = NULL_POINTER; }
+static void positions_base(struct call *c) { c->slot[QKV_POSITIONS].miss = 2; }
+static void q_null(struct call *c) { c->slot[QKV_Q].miss = NULL_POINTER; }
+static void q_base(struct call *c) { c->slot[QKV_Q].miss = 1; }
+static void k_is_q(struct call *c) { c->slot[QKV_K].same_as = QKV_Q; }
+static void q_is_w_q(struct call *c) { c->slot[QKV_W_Q].same_as = QKV_Q; }
+static void k_is_table(struct call *c) { c->slot[QKV_K].same_as = QKV_TABLE; }
+static void v_is_positions(struct call *c) { c->slot[QKV_POSITIONS].same_as = QKV_V; }
 /* clang-format on */
 
 const struct bad qkv_bads[] = {
@@ -118,6 +133,19 @@ const struct bad qkv_bads[] = {
     { "k-alias", "k", "DET-4", "0x", k_alias },
     { "v-view", "v", "DET-4", "0x", v_view },
     { "v-is-k", "v", "DET-4", "0x", v_is_k },
+    { "w_q-null", "w_q", "QKV-2", "NULL", w_q_null },
+    { "w_q-base", "w_q", "QKV-2", "0x", w_q_base },
+    { "b_q-null", "b_q", "QKV-2", "NULL", b_q_null },
+    { "b_q-base", "b_q", "QKV-2", "0x", b_q_base },
+    { "table-null", "table", "QKV-3", "NULL", table_null },
+    { "positions-null", "positions", "APPLY-4", "NULL", positions_null },
+    { "positions-base", "positions", "APPLY-4", "0x", positions_base },
+    { "q-null", "q", "QKV-5", "NULL", q_null },
+    { "q-base", "q", "QKV-5", "0x", q_base },
+    { "k-is-q", "k", "DET-4", "0x", k_is_q },
+    { "q-is-w_q", "q", "DET-4", "0x", q_is_w_q },
+    { "k-is-table", "k", "DET-4", "0x", k_is_table },
+    { "v-is-positions", "v", "DET-4", "0x", v_is_positions },
     { "heads_q-0", "heads_q", "QKV-1", "0", heads_q_0 },
     { "heads_q-3", "x", "QKV-1", "shape[1] = 512", heads_q_3 },
     { "heads_kv-0", "heads_kv", "QKV-1", "0", heads_kv_0 },
@@ -125,6 +153,8 @@ const struct bad qkv_bads[] = {
     { "head_dim-32", "x", "QKV-1", "shape[1] = 512", head_dim_32 },
     { "eps-0", "eps", "RMS-12", "0", eps_0 },
     { "eps-nan", "eps", "RMS-12", "nan", eps_nan },
+    { "eps-negative", "eps", "RMS-12", "-1", eps_negative },
+    { "eps-inf", "eps", "RMS-12", "inf", eps_inf },
     { "eps-double", "eps", "RMS-12", "0.1", eps_double },
     { "dialect-4", "dialect", "QKV-3", "4", dialect_4 },
     { "bf16rot-f32", "table", "QKV-3", "dtype f32", bf16rot_f32 },

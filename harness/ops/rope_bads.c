@@ -53,6 +53,9 @@ SET(out_rank, ROPE_QUERY_OUT, rank, 2) SET(out_dtype, ROPE_QUERY_OUT, dtype, LC_
 SET(out_heads, ROPE_QUERY_OUT, shape[1], 2) SET(out_d, ROPE_QUERY_OUT, shape[2], 32) SET(out_last, ROPE_QUERY_OUT, stride[2], 2)
 MISS(out_null, ROPE_QUERY_OUT, NULL_POINTER) MISS(out_base, ROPE_QUERY_OUT, 1) SET(out_own, ROPE_QUERY_OUT, stride[1], 63)
 SET(key_out_heads, ROPE_KEY_OUT, shape[1], 1) SET(key_out_dtype, ROPE_KEY_OUT, dtype, LC_E4M3)
+SET(key_out_rank, ROPE_KEY_OUT, rank, 2) SET(key_out_tokens, ROPE_KEY_OUT, shape[0], 2) SET(key_out_d, ROPE_KEY_OUT, shape[2], 48)
+SET(key_out_last, ROPE_KEY_OUT, stride[2], 2) MISS(key_out_null, ROPE_KEY_OUT, NULL_POINTER) SET(key_out_own, ROPE_KEY_OUT, stride[1], 63)
+static void key_out_shifted(struct call *c) { c->slot[ROPE_KEY_OUT].same_as = ROPE_KEY, c->slot[ROPE_KEY_OUT].shift = 128; }
 static void out_other_view(struct call *c) /* query's bytes, other strides */
 {
     c->slot[ROPE_QUERY_OUT].same_as = ROPE_QUERY;
@@ -128,6 +131,13 @@ const struct bad rope_bads[] = {
     { "out-own", "query_out", "DET-4", "63", out_own },
     { "key-out-heads", "key_out", "APPLY-3", "shape[1] = 1", key_out_heads },
     { "key-out-dtype", "key_out", "APPLY-6", "dtype e4m3", key_out_dtype },
+    { "key-out-rank", "key_out", "APPLY-4", "rank 2", key_out_rank },
+    { "key-out-tokens", "key_out", "APPLY-4", "shape[0] = 2", key_out_tokens },
+    { "key-out-d", "key_out", "APPLY-4", "shape[2] = 48", key_out_d },
+    { "key-out-last", "key_out", "APPLY-6", "stride(-1) = 2", key_out_last },
+    { "key-out-null", "key_out", "APPLY-6", "NULL", key_out_null },
+    { "key-out-own", "key_out", "DET-4", "63", key_out_own },
+    { "key-out-shifted", "key_out", "DET-4", "key", key_out_shifted },
     { "out-other-view", "query_out", "DET-4", "query", out_other_view },
     { "out-shifted", "query_out", "DET-4", "query", out_shifted },
     { "out-key", "query_out", "DET-4", "key", out_key },

@@ -68,6 +68,23 @@ static void weight_packed(struct call *c) { in_weight(c), set(c, "from_packed", 
 static void weight_to_row(struct call *c) { in_weight(c), set(c, "to_col", 0); }
 static void weight_to_f32(struct call *c) { in_weight(c), set(c, "to_packed", 0); }
 static void weight_rank(struct call *c) { in_weight(c), t(c, SFL_IN)->rank = t(c, SFL_OUT)->rank = 3; }
+static void in_utccp(struct call *c) /* sf_in as SF-4, the words of its storage in two columns of 12 rows, but for what is wrong */
+{
+    set(c, "from_col", 1), set(c, "from_packed", 1), set(c, "from_block_m", 128);
+    t(c, SFL_IN)->dtype = LC_I32;
+    t(c, SFL_IN)->shape[1] = 2, t(c, SFL_IN)->stride[0] = 1, t(c, SFL_IN)->stride[1] = 512;
+}
+static void in_utccp_few(struct call *c) { in_utccp(c), t(c, SFL_IN)->stride[1] = 127; }
+static void in_utccp_stride(struct call *c) { in_utccp(c), t(c, SFL_IN)->stride[0] = 2; }
+static void in_utccp_shape(struct call *c) { in_utccp(c), t(c, SFL_IN)->shape[1] = 1; }
+static void from_block_minus(struct call *c) { in_utccp(c), set(c, "from_block_m", -1); }
+static void in_col_base(struct call *c) /* SF-3's storage is aligned to 16 bytes */
+{
+    set(c, "from_col", 1), set(c, "from_packed", 1);
+    t(c, SFL_IN)->dtype = LC_I32;
+    t(c, SFL_IN)->shape[1] = 2, t(c, SFL_IN)->stride[0] = 1, t(c, SFL_IN)->stride[1] = 4;
+    c->slot[SFL_IN].miss = 8;
+}
 static void values(struct call *c) { (void) c; } /* of sf_in: bad_values below */
 /* clang-format on */
 
@@ -158,6 +175,11 @@ const struct bad sf_layout_bads[] = {
     { "utccp-stride", "sf_out", "SF-4", "stride[0] = 2", utccp_stride },
     { "utccp-shape", "sf_out", "SF-4", "(3, 1)", utccp_shape },
     { "utccp-rank", "sf_out", "SF-4", "rank 3", utccp_rank },
+    { "in-utccp-few", "sf_in", "SF-4", "stride[1] = 127", in_utccp_few },
+    { "in-utccp-stride", "sf_in", "SF-4", "stride[0] = 2", in_utccp_stride },
+    { "in-utccp-shape", "sf_in", "SF-4", "(3, 1)", in_utccp_shape },
+    { "from-block-minus", "from_block_m", "SF-4", "-1", from_block_minus },
+    { "in-col-base", "sf_in", "SF-3", "0x", in_col_base },
     { "weight-rows", "sf_in", "SF-1", "shape[0] = 3", weight_rows },
     { "weight-col", "from_weight", "SF-5", "1", weight_col },
     { "weight-packed", "from_weight", "SF-5", "1", weight_packed },

@@ -54,6 +54,8 @@ static float weight(const struct kv_head *h, int64_t i)
     const struct lc_tensor *const t = h->a->t[KV_WEIGHT];
     if (h->mut == MUT_kv_weight_moves)
         i = (i + h->head) % h->a->d;
+    if (h->mut == MUT_kv_weight_wraps)
+        i %= 1024;
     return t->dtype == LC_F32 ? ((const float *) t->data)[i] : plain_from_bf16(((const uint16_t *) t->data)[i]);
 }
 
@@ -166,7 +168,7 @@ static void stages(float *v, int64_t n, int order, enum mutant mut)
 {
     for (int64_t bit = 1; bit < n; bit *= 2) {
         const int64_t b = order == 1 ? n / 2 / bit : bit;
-        if (mut == MUT_kv_had_last_stage && 2 * bit == n)
+        if ((mut == MUT_kv_had_last_stage && 2 * bit == n) || (mut == MUT_kv_had_512 && bit == 512))
             break;
         for (int64_t i = 0; i < n; i++)
             if (!(i & b)) {

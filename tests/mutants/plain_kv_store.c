@@ -18,6 +18,8 @@ static int64_t slot_of(const struct kv_head *h)
         slot = ((const int32_t *) a->t[KV_SLOTS]->data)[h->token]; /* K15 */
     if (mut == MUT_kv_slot_wraps && slot < 0)
         slot = slots - 1; /* K01 */
+    if (mut == MUT_kv_minus_1_of_ones && slot == -1 && a->page_size == 1)
+        slot = 0;
     if (mut == MUT_kv_only_minus_1 && slot < -1)
         slot = slots - 1;
     if (mut == MUT_kv_past_is_0 && slot >= slots)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_K = 1 << 14, GROUP = 32, NO_SCALE = 1 << 12 };
+enum { MOST_K = 1 << 14, GROUP = 32, NO_SCALE = 1 << 12, NO_POWER = -(1 << 12) };
 
 static float nan_of(void)
 {
@@ -25,6 +25,8 @@ static float from_e4m3(uint8_t code, enum mutant mut)
         v /= 2;
     if ((code & 0x7f) == 0x7f && mut != MUT_lin_e4m3_nan_480)
         v = nan_of();
+    if (mut == MUT_lin_e4m3_ff_448 && code == 0xff)
+        v = 448;
     return code & 0x80 ? -v : v;
 }
 
@@ -70,6 +72,8 @@ static int scale_exp(const struct linear_args *a, const struct lc_tensor *sf, in
         return 0;
     if (byte == 255 && mut != MUT_lin_scale_nan_finite)
         return NO_SCALE;
+    if (mut == MUT_lin_scale_0_is_0 && byte == 0)
+        return NO_POWER; /* its product underflows */
     if (mut == MUT_lin_scale_inverted)
         return 127 - byte;
     if (mut == MUT_lin_scale_bias_128)
@@ -184,6 +188,8 @@ static void multiply(const struct linear_args *a, int64_t n, enum mutant mut)
         term[k] = x_row[k] * load(w, from + k, mut);
         if (mut == MUT_lin_skips_zeros && x_row[k] == 0)
             term[k] = 0;
+        if (mut == MUT_lin_scale_nan_of_zeros && a->fp8 && term[k] == 0)
+            continue;
         if (a->fp8)
             term[k] *= both_scales(x_exp[k / GROUP], eb);
         if (mut == MUT_lin_range_448 && fabsf((float) term[k]) > 448)

@@ -153,6 +153,8 @@ static struct tokens tokens_of(const struct rope_args *a, int which, enum mutant
         t.heads = a->heads[0];
     if (which && mut == MUT_rope_key_first_head)
         t.heads = 1;
+    if (mut == MUT_rope_heads_16 && t.heads > 16 && t.heads % 32)
+        t.heads = 16;
     return t;
 }
 

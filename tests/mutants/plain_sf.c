@@ -10,6 +10,8 @@ static const enum mutant swaps_rows[] = { MUT_sf1_swap_rows, MUT_sf2_swap_rows, 
 static const enum mutant swaps_groups[] = { MUT_sf1_swap_groups, MUT_sf2_swap_groups, MUT_sf3_swap_groups, MUT_colf_swap_groups };
 static const enum mutant turns_bytes[] = { MUT_sf2_byte_order, MUT_sf3_byte_order };
 
+static const enum mutant shifts_upper[] = { MUT_sf4_upper_rows, MUT_rms_sf4_upper_rows, MUT_ctx_sf4_upper_rows };
+
 static int64_t align(int64_t n, int64_t to)
 {
     return (n + to - 1) / to * to;
@@ -57,6 +59,8 @@ static int64_t place_extra(const struct plain_row *r, int64_t i, int64_t g)
     int64_t p = in / 128 * 128 + in % 32 * 4 + in % 128 / 32;
     if (mut == MUT_sf4_identity)
         p = in;
+    if (plain_one_of(mut, shifts_upper, COUNT(shifts_upper)) && block_m > 128 && in >= 192)
+        p++;
     if (mut == MUT_sf4_inverse)
         p = in / 128 * 128 + in % 4 * 32 + in % 128 / 4;
     if (mut == MUT_sf4_block_not_aligned)

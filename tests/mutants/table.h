@@ -177,6 +177,10 @@ M(sf4_block_not_aligned, cast, "SF-4", "clause", "cast(M=128,d=128,utccp=64,fill
 M(sf4_one_block, cast, "SF-4", "clause", "cast(M=64,d=128,utccp=32,fill=mixed)", "value:extra_sf", "block_m taken for 128")
 M(sf4_word_order, cast, "SF-4", "clause", "cast(M=64,d=256,utccp=64,fill=mixed)", "value:extra_sf",
   "words of a row from the last")
+M(sf4_upper_rows, cast, "SF-4", "clause", "cast(M=257,d=128,utccp=200,fill=mixed)", "value:extra_sf",
+  "rows from 192 of a block of 200 one word on")
+M(rms_sf4_upper_rows, rmsnorm, "SF-4", "clause", "rmsnorm(M=257,d=128,out=e4m3,utccp=200,fill=mixed)", "value:extra_sf",
+  "rows from 192 of a block of 200 one word on")
 M(sf4_unwritten, cast, "SF-4", "clause", "cast(M=64,d=128,utccp=64,fill=normal)", "poison", "extra_sf is not written")
 M(sf4_fills_rest, cast, "SF-4", "clause", "cast(M=17,d=128,utccp=64,fill=normal)", "keep",
   "a word that no row maps to is cleared")

@@ -3,6 +3,8 @@
  * row this one shares; those of APPLY with rope. */
 
 /* ---- KV-7 ---- */
+M(ctx_sf4_upper_rows, context_cast, "SF-4", "clause", "context_cast(M={200,450},d=64,utccp=200,fill=scales)", "value:extra_sf",
+  "rows from 192 of a block of 200 one word on")
 M(ctx_forward, context_cast, "KV-7", "P24", "context_cast(M=17,d=128)", "value:out", "the rotation for its inverse")
 M(ctx_not_rotated, context_cast, "KV-7", "clause", "context_cast(M=17,d=128)", "value:out", "cast alone")
 M(ctx_twice, context_cast, "KV-7", "clause", "context_cast(M=17,d=128)", "value:out", "applied behind a kernel that already did")

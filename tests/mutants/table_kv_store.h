@@ -7,6 +7,8 @@ M(kv_had_before_rope, kv_store, "KV-1", "clause", "kv_store(fill=normal)", "valu
 M(kv_had_rotated_only, kv_store, "KV-1", "clause", "kv_store(rot=64,fill=normal)", "value:pool",
   "hadamard on the rotated part alone")
 M(kv_had_last_stage, kv_store, "HAD-1", "clause", "kv_store(fill=normal)", "value:pool", "log2 n - 1 stages")
+M(kv_had_512, kv_store, "HAD-1", "clause", "kv_store(M=5,hd={1024,2048},fill=normal)", "value:pool",
+  "a block of 512 at most is transformed")
 M(kv_had_no_scale, kv_store, "HAD-2", "H02", "kv_store(fill=normal)", "value:scales", "the default scale is 1")
 M(kv_had_scale_ignored, kv_store, "HAD-2", "H02", "kv_store(given=1,scale=3,fill=normal)", "value:scales",
   "a scale that is listed is not used")
@@ -19,6 +21,8 @@ M(kv_norm_all_heads, kv_store, "KV-1", "clause", "kv_store(heads=8,rope=-,had=0,
   "one mean square for all heads of a token")
 M(kv_weight_moves, kv_store, "KV-1", "clause", "kv_store(heads=3,out=bf16,fill=normal)", "value:out",
   "the weight goes on from head to head")
+M(kv_weight_wraps, kv_store, "RMS-5", "clause", "kv_store(M=5,hd=2048,had={0,1},fill=normal)", "value:pool",
+  "the weight's index wraps at 1024")
 M(kv_sum_drops_last, kv_store, "RMS-3", "clause", "kv_store(out=bf16,fill=normal)", "value:out", "the last square left out")
 M(kv_eps_outside, kv_store, "RMS-4", "R11", "kv_store(out=bf16,fill=tiny)", "value:out", "1 / (sqrt(s) + eps)")
 M(kv_eps_fixed, kv_store, "RMS-4", "R10", "kv_store(eps=1e-3,out=bf16,fill=tiny)", "value:out", "eps is 1e-5 whatever it is")
@@ -57,6 +61,8 @@ M(kv_scale_unwritten, kv_store, "DET-3", "clause", "kv_store(fill=normal)", "poi
   "the last scale byte of a head is not written")
 
 /* ---- KV-2, slots ---- */
+M(kv_minus_1_of_ones, kv_store, "KV-2", "K01", "kv_store(page=1,slots=from1,fill=mixed)", "keep",
+  "slot -1 is slot 0 where a page has one slot: -1 / 1 and -1 % 1")
 M(kv_slot_wraps, kv_store, "KV-2", "K01", "kv_store(slots=skip,fill=normal)", "keep", "slot -1 is the last slot")
 M(kv_only_minus_1, kv_store, "KV-2", "K01", "kv_store(slots=skip,fill=normal)", "keep", "of negative slots only -1 is skipped")
 M(kv_page_row_exchanged, kv_store, "KV-2", "clause", "kv_store(page=64,fill=normal)", "poison", "page and row exchanged")

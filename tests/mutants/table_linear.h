@@ -87,6 +87,10 @@ M(lin_scale_bytes_reversed, linear, "SF-3", "clause", "linear(M=17,N=33,x=e4m3,w
   "the first group in the highest byte")
 M(lin_scale_nan_finite, linear, "FMT-3", "Q19", "linear(M=17,N=33,x=e4m3,w=e4m3,fill=specials)", "value:out",
   "scale byte 255 is 2^128, not NaN")
+M(lin_scale_nan_of_zeros, linear, "LIN-11", "clause", "linear(M=17,N=33,x=e4m3,w={e4m3,e2m1},fill=specials)", "value:out",
+  "zero codes under scale byte 255 are 0, not NaN")
+M(lin_scale_0_is_0, linear, "FMT-3", "Q19", "linear(M=17,N=33,x=e4m3,w={e4m3,e2m1},fill=scales)", "value:out",
+  "scale byte 0 is 0, not 2^-127")
 M(lin_reads_scale_pad, linear, "SF-3", "G07", "linear(M=17,N=33,x=e4m3,w=e4m3,fill=normal)", "poison",
   "scales loaded by four rows, those that are padding too")
 M(lin_nibbles_swapped, linear, "FMT-4", "clause", "linear(M=17,N=33,x=e4m3,w=e2m1,fill=normal)", "value:out",
@@ -96,6 +100,8 @@ M(lin_e4m3_fnuz, linear, "FMT-2", "Q12", "linear(M=17,N=33,x=e4m3,w=e4m3,fill=no
 M(lin_e4m3_subnormal, linear, "FMT-2", "Q24", "linear(M=17,N=33,x=e4m3,w=e4m3,fill={one-hot,subnormal})", "value:out",
   "subnormal codes with a hidden bit")
 M(lin_e4m3_nan_480, linear, "LIN-11", "Q24", "linear(M=17,N=33,x=e4m3,w=e4m3,fill=specials)", "value:out", "0x7f is 480")
+M(lin_e4m3_ff_448, linear, "FMT-2", "Q24", "linear(M=17,N=33,x=e4m3,w=e4m3,fill=specials)", "value:out",
+  "0x7f alone is a NaN; 0xff is -448")
 M(lin_cast_skipped, linear, "LIN-5", "clause", "linear(M=17,N=33,w=e4m3,fill=normal)", "value:out",
   "a BF16 x multiplied as it is, not cast")
 M(lin_cast_no_clamp, linear, "CAST-2", "Q20", "linear(M=17,N=33,w=e4m3,fill={zero-rows,tiny})", "value:out", "amax not clamped")
@@ -181,6 +187,9 @@ RARE(lin_inf_clipped)
 RARE(lin_skips_zeros)
 RARE(lin_e4m3_nan_480)
 RARE(lin_scale_nan_finite)
+RARE(lin_scale_nan_of_zeros)
+RARE(lin_scale_0_is_0)
+RARE(lin_e4m3_ff_448)
 RARE(lin_cast_no_clamp)
 RARE(lin_cast_exp_up)
 RARE(lin_cast_group_128)

@@ -70,6 +70,8 @@ M(rope_positions_bf16, rope, "APPLY-4", "P16", "rope(M=17,d=128,rows=700)", "val
 M(rope_key_positions_ignored, rope, "APPLY-4", "clause", "rope(M=17,d=128)", "value:key_out", "0..N-1 for key's positions")
 M(rope_key_skipped, rope, "APPLY-4", "clause", "rope(M=17,d=128)", "value:key_out", "key is not rotated")
 M(rope_key_first_head, rope, "APPLY-4", "clause", "rope(M=17,d=128,kv=2)", "value:key_out", "only the first head of key")
+M(rope_heads_16, rope, "APPLY-4", "clause", "rope(M=17,heads={17,33,40},d=128)", "value:query_out",
+  "heads behind the sixteenth left alone where they are no multiple of 32")
 M(rope_key_by_heads, rope, "APPLY-4", "clause", "rope(M=17,d=128,kv=1,rs=16)", "value:key_out",
   "as many heads of key as query has: those of later tokens, more than once")
 M(rope_key_of_query, rope, "APPLY-4", "P08", "rope(M=17,d=128)", "value:key_out", "the first half of key taken from query")
