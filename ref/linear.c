@@ -283,7 +283,7 @@ void ref_linear_row(const union op_args *args, int64_t row, const struct ref_got
         if (out_acc && a->dialect == LIN_REDUCE_ADD)
             y = iv_add(iv_round(LC_BF16, y), iv_pt(c)); /* LIN-2 */
         if (bias && a->dialect != LIN_BIAS_FUSED) {
-            want->ambiguous += !iv_is_pt(iv_round(f, y));
+            want->ambiguous += !iv_is_nan(y) && !iv_is_pt(iv_round(f, y));
             y = iv_add(iv_round(f, y), iv_pt(b)); /* LIN-9; fl of a BF16 sum decides nothing */
         }
         want->at[LIN_OUT][n] = y;
