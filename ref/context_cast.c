@@ -70,7 +70,7 @@ void ref_context_cast_row(const union op_args *args, int64_t row, const struct r
             y[i] = iv_pt(INFINITY); /* to the cast as to the judge: unspecified (CAST-7) */
         else if (want->given_y && iv_is_finite(y[i]))
             y[i] = want->given_y[i];
-        want->ambiguous += !iv_is_pt(iv_round(LC_BF16, y[i]));
+        want->ambiguous += !iv_is_nan(y[i]) && !iv_is_pt(iv_round(LC_BF16, y[i]));
         if (a->t[CTX_BF16])
             want->at[CTX_BF16][i] = y[i];
         if (a->f32)

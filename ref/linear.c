@@ -223,6 +223,12 @@ double ref_linear_k(const union op_args *args, uint32_t claims)
     return claims & LC_K8_CORES ? REF_LINEAR_K8_K(k) : REF_LINEAR_K(k);
 }
 
+/* LIN-2, K = 0: out_acc is the one term, and acc is out_acc bit by bit. */
+static bool is_copy(const struct linear_args *a)
+{
+    return a->k == 0 && a->t[LIN_OUT_ACC] && a->dialect == LIN_USUAL;
+}
+
 /* acc and its hull. */
 static struct iv acc_of(const struct linear_args *a, struct sum sum, double k)
 {
@@ -271,11 +277,13 @@ void ref_linear_row(const union op_args *args, int64_t row, const struct ref_got
         want->free[LIN_OUT][n] = !judged || !scales_fit(a, &s, n) || (!isnan(sum.v) && sum.magnitude >= ldexp(1, 127));
         const bool given = want->given_y && !(want->claims & LC_K8_CORES); /* an oracle's y is of k = K + 32 */
         struct iv y = want->free[LIN_OUT][n] ? iv_pt(INFINITY) : given ? want->given_y[n] : acc_of(a, sum, k);
+        if (is_copy(a) && c == 0)
+            y = iv_pt(c); /* a sum would have lost the sign (FMT-6) */
         want->y[n] = y;
         if (out_acc && a->dialect == LIN_REDUCE_ADD)
             y = iv_add(iv_round(LC_BF16, y), iv_pt(c)); /* LIN-2 */
         if (bias && a->dialect != LIN_BIAS_FUSED) {
-            want->ambiguous += !iv_is_pt(iv_round(f, y));
+            want->ambiguous += !iv_is_nan(y) && !iv_is_pt(iv_round(f, y));
             y = iv_add(iv_round(f, y), iv_pt(b)); /* LIN-9; fl of a BF16 sum decides nothing */
         }
         want->at[LIN_OUT][n] = y;

@@ -77,7 +77,9 @@ struct rmsnorm_args {
 /* The same of r * rstd, which dialect hf rounds to BF16 before the weight (RMS-13): one f32 product in place of three. Proved
  * by tests/bounds/rmsnorm_hf.g. What follows the rounding is w * n: exact where w is BF16, else one f32 product. */
 #define REF_RMSNORM_HF_K 16.0
+
 enum { ROT_INV_FREQ, ROT_TABLE, ROT_TENSORS };
+
 enum rope_scaling { ROPE_NONE, ROPE_LINEAR, ROPE_NTK, ROPE_YARN };
 enum { REF_ROPE_MOST = 512, REF_ROPE_CANDIDATES = 3 }; /* frequencies; p_i itself, one ulp below, one above (ROT-1) */
 struct rope_table_args {
@@ -240,7 +242,7 @@ int64_t ref_rms_exp_weight(const struct lc_tensor *w_log, const struct lc_tensor
 
 /* APPLY-1, APPLY-2 (ref/rope.c): rotates `pairs` pairs of x in place, x being the `2 * pairs` elements of one head that rotate.
  * Values before the store. cos and sin: the table's row, `pairs` each, of a format whose products with x are exact when
- * exact_products (a BF16 table and BF16 x). free, if given: 1 where a pair is not judged (an f32 product overflows). */
+ * exact_products (a BF16 table and BF16 x). free, if given: per element, 1 where it is not judged (an f32 product overflows). */
 struct ref_rotation {
     int64_t pairs;
     bool interleaved, conjugate, exact_products;
@@ -302,12 +304,13 @@ size_t ref_kv_store_work(const union op_args *args);
 void ref_kv_store_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
 /* The byte of column col (head * width + i) of a token in KV_POOL, KV_SCALES, KV_OUT or KV_SF; < 0: the token owns none. */
 int64_t ref_kv_place(const struct kv_store_args *a, int tensor, int64_t token, int64_t col);
+
 int ref_linear_check(const struct lc_call *call, union op_args *out);
 size_t ref_linear_work(const union op_args *args);
 double ref_linear_k(const union op_args *args, uint32_t claims); /* LIN-1 */
 void ref_linear_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want);
-/* LIN-3, LIN-4 as functions of a view alone (ref/linear_check.c): stride(-2) in multiples of 32 bytes; leading dimensions that are one, of m rows
- * row_stride elements apart (a view of one dimension is one row); the bytes of a physical row of n elements. */
+/* LIN-3, LIN-4 as functions of a view alone (ref/linear_check.c): stride(-2) in multiples of 32 bytes; leading dimensions that are
+ * one, of m rows row_stride elements apart (a view of one dimension is one row); the bytes of a physical row of n elements. */
 bool ref_linear_aligned(const struct lc_tensor *out);
 bool ref_linear_flatten(const struct lc_tensor *t, int64_t *m, int64_t *row_stride);
 int64_t ref_linear_row_bytes(int64_t n, int itemsize);

@@ -167,7 +167,7 @@ void ref_rmsnorm_row(const union op_args *args, int64_t row, const struct ref_go
     }
     struct iv *const y_bf = want->at[RMS_OUT]; /* the cast works in place */
     for (int64_t i = 0; i < a->d; i++) {
-        want->ambiguous += !iv_is_pt(iv_round(LC_BF16, y[i]));
+        want->ambiguous += !iv_is_nan(y[i]) && !iv_is_pt(iv_round(LC_BF16, y[i]));
         if (bf16)
             want->at[RMS_BF16][i] = y[i];
         if (a->dialect == RMS_F32CAST)

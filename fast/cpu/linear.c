@@ -127,7 +127,9 @@ static void store(const struct linear_args *a, int64_t row, int64_t n, float v)
 {
     const struct lc_tensor *const out = a->out, *const out_acc = a->t[LIN_OUT_ACC], *const bias = a->t[LIN_BIAS];
     const bool fused = a->dialect == LIN_BIAS_FUSED;
-    if (out_acc)
+    if (out_acc && a->k == 0)
+        v = load_one(out_acc, arg_row(out_acc, row) + n); /* LIN-2: a copy; 0 + -0 is no -0 */
+    else if (out_acc)
         v = (a->dialect == LIN_REDUCE_ADD ? rounded(a, v) : v) + load_one(out_acc, arg_row(out_acc, row) + n);
     if (bias)
         v = (fused ? v : rounded(a, v)) + load_one(bias, n);

@@ -113,7 +113,10 @@ static void add_term(struct sum *const s, const mpfr_srcptr t)
         s->plus_inf = s->plus_inf || mpfr_sgn(t) > 0;
         s->minus_inf = s->minus_inf || mpfr_sgn(t) < 0;
     } else {
-        mpfr_add(s->v, s->v, t, MPFR_RNDN); /* exact */
+        if (s->terms == 1)
+            mpfr_set(s->v, t, MPFR_RNDN); /* its sign too, where it is a zero */
+        else
+            mpfr_add(s->v, s->v, t, MPFR_RNDN); /* exact */
         mpfr_abs(positive, t, MPFR_RNDN);
         mpfr_add(s->magnitude, s->magnitude, positive, MPFR_RNDN);
     }
@@ -180,6 +183,11 @@ static double acc_of(const struct linear *const p, struct sum *const s, const in
         const double v = s->nan || (s->plus_inf && s->minus_inf) ? NAN : s->plus_inf ? INFINITY : -INFINITY;
         store_y(p, row, n, v, v, v);
         return v;
+    }
+    if (p->e.d == 0 && p->out_acc != NULL && p->dialect == USUAL) { /* LIN-2: a copy, the sign of a zero too */
+        const double copied = mpfr_get_d(s->v, MPFR_RNDN);
+        store_y(p, row, n, copied, copied, copied);
+        return copied;
     }
     if (mpfr_zero_p(s->v))
         mpfr_set_zero(s->v, 1);

@@ -388,7 +388,7 @@ static float element(const struct linear_args *a, const struct plain_knobs *k, i
     if (k->edge == 0 || !at_the_edge(a, k, add && !after ? c : 0, &v)) {
         v = sum_of(a, k, order, mut);
         if (add && !after)
-            v += c;
+            v = a->k == 0 && !fused && mut != MUT_lin_k0_plus ? c : v + c; /* LIN-2: a copy */
     }
     if (mut == MUT_lin_acc_twice)
         v += c;

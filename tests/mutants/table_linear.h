@@ -37,6 +37,8 @@ M(lin_acc_strides_of_out, linear, "LIN-2", "R18", "linear(M=17,N=33,acc=own,as=3
 M(lin_adds_stale, linear, "LIN-2", "G13", "linear(M=17,N=33,fill=normal)", "poison", "no out_acc: what out held is added")
 M(lin_reads_out, linear, "LIN-2", "T10", "linear(M=17,N=33,fill=normal)", "poison", "0 * out added: stale NaN stays")
 M(lin_k0_unwritten, linear, "LIN-2", "clause", "linear(M=17,N=33,K=0,fill=zero-rows)", "poison", "K = 0: nothing is done")
+M(lin_k0_plus, linear, "LIN-2", "clause", "linear(M=17,N=33,K=0,acc=own,fill=zero-rows)", "value:out",
+  "K = 0: 0 + out_acc, which makes a -0 a +0")
 M(lin_k0_zero, linear, "LIN-2", "clause", "linear(M=17,N=33,K=0,acc=own,fill=normal)", "value:out", "K = 0: zeros")
 M(lin_no_rows, linear, "LIN-2", "R26", "linear(M=0,N=33)", "crash", "M = 0 starts a launch of no blocks")
 M(lin_no_columns, linear, "LIN-2", "R26", "linear(M=17,N=0)", "crash", "N = 0 starts a launch of no blocks")
