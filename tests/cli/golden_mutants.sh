@@ -178,6 +178,8 @@ mutant linear.c 'LIN-9 the bias before the rounding' 's/a->dialect == LIN_BIAS_F
 mutant linear.c 'LIN-9 bias-fused is the usual one' 's/a->dialect == LIN_BIAS_FUSED)/false)/; s/a->dialect != LIN_BIAS_FUSED)/true)/'
 mutant linear.c 'CAST-7 a row with Inf is judged' 's/return has_nan || !has_inf;/return true;/'
 mutant linear.c 'every sum is judged' 's/sum.magnitude >= ldexp(1, 127)/false/'
+mutant linear.c 'LIN-11 an Inf is judged beside any sum' 's/(!isnan(sum.v) \&\& sum.magnitude/(isfinite(sum.v) \&\& sum.magnitude/'
+mutant linear.c 'LIN-2 K = 0 is a sum, not a copy' 's/if (is_copy(a) \&\& c == 0)/if (false)/'
 mutant sf.c 'SF-3 bytes in the other order' 's/+ i) \* 4 + g % 4 /+ i) * 4 + 3 - g % 4 /'
 mutant sf.c 'SF-3 rows are not padded' 's/i = row % m, m_pad = align_up(m, 4)/i = row % m, m_pad = m/'
 mutant sf.c 'SF-4 P is its own inverse' 's/i % 32 \* 4 + i % 128 \/ 32/i % 4 * 32 + i % 128 \/ 4/'
