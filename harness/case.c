@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "verdict.h"
+
 int axis_of(const struct op *op, const char *name)
 {
     for (int a = 0; a < MAX_AXES && op->axes[a].name; a++)
@@ -70,6 +72,8 @@ int axis_count(const struct op *op, int axis)
     return n;
 }
 
+static const int64_t most_int = INT64_C(1000000000000); /* a size, a stride */
+
 bool axis_parse(const struct op *op, int axis, const char *text, size_t len, struct axis_value *v)
 {
     char word[64];
@@ -83,7 +87,7 @@ bool axis_parse(const struct op *op, int axis, const char *text, size_t len, str
     switch (op->axes[axis].kind) {
     case AXIS_INT:
         v->i = strtoll(word, &end, 10);
-        return !*end && v->i > -(INT64_C(1) << 40) && v->i < INT64_C(1) << 62;
+        return !*end && v->i >= -most_int && v->i <= (strcmp(op->axes[axis].name, "seed") ? most_int : INT64_MAX / 2);
     case AXIS_REAL:
         v->f = rn_f32(strtod(word, &end));
         return !*end;
@@ -209,6 +213,13 @@ void kase_print(const struct kase *k, char *to, size_t size)
         snprintf(to + n, size - n, ")");
 }
 
+/* An integer, whatever its size. */
+static bool is_integer(const char *text, size_t len)
+{
+    const size_t sign = *text == '-';
+    return len > sign && strspn(text + sign, "0123456789") >= len - sign;
+}
+
 static int say(char *why, size_t size, const char *format, const char *a, const char *b)
 {
     snprintf(why, size, format, a, b);
@@ -264,6 +275,8 @@ int pattern_parse(struct pattern *p, const char *text, char *why, size_t size)
                 if (!axis_parse(p->op, a, text, word, &p->value[a][p->n[a]])) {
                     char bad[64];
                     snprintf(bad, sizeof bad, "%.*s", (int) (word < 60 ? word : 60), text);
+                    if (p->op->axes[a].kind == AXIS_INT && is_integer(text, word))
+                        return say(why, size, "%s=%s: too large", axis, bad);
                     return say(why, size, "%s=%s: no such value", axis, bad);
                 }
                 p->n[a]++;
@@ -310,6 +323,24 @@ bool kase_fits(const struct kase *k)
     return most[0] * most[1] * most[2] * most[3] <= ldexp(1, 52);
 }
 
+bool kase_is_sane(const struct kase *k)
+{
+    struct call *const c = malloc(sizeof *c);
+    double bytes = 0;
+    if (!c)
+        return true; /* who opens the call says so */
+    call_plan(c, k);
+    for (int i = 0; i < MAX_TENSORS; i++) {
+        const struct slot *const s = &c->slot[i];
+        double elements = s->listed && s->same_as < 0 ? fmt_bytes((enum lc_dtype) s->t.dtype) : 0;
+        for (int n = 0; n < s->t.rank; n++)
+            elements *= (double) s->t.shape[n];
+        bytes += elements;
+    }
+    free(c);
+    return bytes <= 0x1p36;
+}
+
 int kase_parse(struct kase *k, const char *id, char *why, size_t size)
 {
     struct pattern *const p = malloc(sizeof *p);
@@ -336,5 +367,7 @@ int kase_parse(struct kase *k, const char *id, char *why, size_t size)
     const char *const reason = k->op->settle(k);
     if (!kase_same(&as_written, k))
         return say(why, size, "'%s': %s", id, reason ? reason : "an axis does not apply");
+    if (!kase_is_sane(k))
+        return say(why, size, "'%s': too large%s", id, ": its tensors would take more than 64 GiB");
     return 0;
 }

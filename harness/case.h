@@ -31,6 +31,9 @@ int kase_parse(struct kase *k, const char *id, char *why, size_t size);
 bool dialect_of(const struct op *op, const char *dialect); /* has the operator this dialect? NULL: the usual one */
 /* No byte count of the case can pass 64 bits: four sizes multiplied, the largest, stay below 2^52. */
 bool kase_fits(const struct kase *k);
+/* Of a settled case that fits: the elements of its call, without what strides leave between them, take no more than 64 GiB. Larger
+ * ones are a slip of the hand, and would end by the timeout. */
+bool kase_is_sane(const struct kase *k);
 bool kase_same(const struct kase *a, const struct kase *b);
 
 struct pattern {

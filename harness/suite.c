@@ -151,9 +151,22 @@ static int too_many(double n, const char *what, char *why, size_t size)
     return -1;
 }
 
+static int add_sane(struct cases *c, const struct kase *k, char *why, size_t size)
+{
+    char id[MAX_ID];
+    if (kase_is_sane(k)) {
+        cases_add(c, k);
+        return 0;
+    }
+    kase_print(k, id, sizeof id);
+    snprintf(why, size, "%.400s: too large: its tensors would take more than 64 GiB", id);
+    return -1;
+}
+
 static int add_pairs(struct cases *c, const struct sweep *s, char *why, size_t size)
 {
     struct pairs p;
+    int status = 0;
     pairs_of(s, &p);
     if (too_many((double) p.n, "pairs", why, size)) {
         free(p.done);
@@ -166,7 +179,7 @@ static int add_pairs(struct cases *c, const struct sweep *s, char *why, size_t s
                     struct kase best, k;
                     size_t most = 0;
                     uint64_t random = pair_at(s, &p, a, i, b, j); /* the same draws as in suite_uncovered */
-                    if (p.done[pair_at(s, &p, a, i, b, j)])
+                    if (status || p.done[pair_at(s, &p, a, i, b, j)])
                         continue;
                     for (int candidate = 0; candidate < 24 && complete(s, a, i, b, j, &random, &k); candidate++) {
                         const size_t fresh = cover(s, &p, &k, false);
@@ -177,11 +190,11 @@ static int add_pairs(struct cases *c, const struct sweep *s, char *why, size_t s
                     }
                     if (most) {
                         cover(s, &p, &best, true);
-                        cases_add(c, &best);
+                        status = add_sane(c, &best, why, size);
                     }
                 }
     free(p.done);
-    return 0;
+    return status;
 }
 
 size_t suite_uncovered(const struct cases *c, const struct op *op, FILE *to)
@@ -249,8 +262,8 @@ static int add_product(struct cases *c, const struct pattern *p, char *why, size
         bool kept = true; /* a product skips what is not legal as written, but an axis a fill sets (eps) may be left open */
         for (int a = 0; a < MAX_AXES; a++)
             kept = kept && (!p->n[a] || (k.i[a] == as_written.i[a] && k.f[a] == as_written.f[a]));
-        if (kept)
-            cases_add(c, &k);
+        if (kept && add_sane(c, &k, why, size))
+            return -1;
         int a = 0;
         while (a < MAX_AXES && (p->n[a] == 0 || ++at[a] == p->n[a]))
             at[a++] = 0;

@@ -72,7 +72,9 @@ static const char *settle(struct kase *k)
                    "sf=col and sf=rowp need a multiple of 4 groups, or ragged (SF-2, SF-3, SF-6)", why);
     if (!is_packed(k))
         why = drop(k, "ragged", "-", "ragged needs sf=col or sf=rowp (SF-6)", why);
-    if (kase_int(k, "utccp") < 0 || width(k) % 128)
+    if (kase_int(k, "utccp") < 0)
+        why = drop(k, "utccp", "0", "utccp is not negative (SF-4)", why);
+    if (width(k) % 128)
         why = drop(k, "utccp", "0", "utccp needs heads * d a multiple of 128 (SF-4)", why);
     if (kase_int(k, "bf16") && kase_int(k, "utccp"))
         why = drop(k, "off", "0", "off needs an operand that is switched off", why);

@@ -38,6 +38,17 @@ refused 'expected (axis=value,...)' run --case 'cast(M=1'
 refused 'M=: no such value' run --case 'cast(M=)'
 refused 'expected axis=value' run --case 'cast(M)'
 refused 'the set is not closed' list -k 'cast(M={1)'
+# a slip of the hand is no case; sparse views are (huge.sh)
+for large in 'rope(M=2147483647)' 'rope(heads=4294967296)' 'context_cast(M=2147483647)' 'linear(K=2147483647)' 'qkv(M=2147483647)' \
+    'kv_store(M=2147483647)' 'sf_layout(M=2147483647,ds=56)' 'cast(M=2147483647)' 'rope(M=1000000000001)' \
+    'rope(M=99999999999999999999)' 'cast(M=-1000000000001)' 'cast(seed=9223372036854775807)'; do
+    refused 'too large' run --backend ref --case "$large"
+done
+echo 'rope(M=2147483647)' >large.txt
+refused 'too large' run --backend ref --suite ./large.txt
+echo 'pairs rope(M=2147483647)' >large.txt
+refused 'too large' run --backend ref --suite ./large.txt
+refused 'utccp is not negative' run --case 'context_cast(utccp=-1)'
 # an illegal case names its clause
 refused "'rmsnorm(M=4,xs=8)': row strides are multiples of 16 elements (RMS-8)" run --case 'rmsnorm(M=4,xs=8)'
 refused '(RMS-9)' run --case 'rmsnorm(M=4,d=0)'
