@@ -109,10 +109,11 @@ json_t *baseline_job(struct backend *b, const struct lc_kernel *k, const struct 
     arena_free(after);
     *lost = status == -2;
     return json_pack("{s:s, s:s, s:s, s:o, s:s%}", "case", id, "op", c->op->name, "outcome",
-                     status == 0                ? "pass"
-                     : status == LC_UNSUPPORTED ? "unsupported"
-                     : status == -2             ? "crash"
-                     : status < 0               ? "broken"
-                                                : "fail",
+                     status == 0                                ? "pass"
+                     : status == LC_UNSUPPORTED                 ? "unsupported"
+                     : status == LC_BAD_ARG && call_has_lost(c) ? "unsupported"
+                     : status == -2                             ? "crash"
+                     : status < 0                               ? "broken"
+                                                                : "fail",
                      "tensors", tensors, "msg", msg, strlen(msg));
 }

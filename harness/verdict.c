@@ -288,8 +288,7 @@ static bool may_refuse(const struct call *c)
     return false;
 }
 
-/* ERR-2: a checked build refuses a call of which a row breaks a precondition on values. */
-static bool has_lost(const struct call *c)
+bool call_has_lost(const struct call *c)
 {
     for (int64_t row = 0; c->op->lost && row < c->op->rows(&c->args); row++)
         if (c->op->lost(&c->args, row))
@@ -307,7 +306,7 @@ static void other_status(const struct call *c, int status, const char *msg, cons
     } else if (second) {
         struct finding *const f = note(r, CHECK_STATUS, -1);
         snprintf(f->words, sizeof f->words, "the same call again, in other memory: status %d: %.160s (DET-1)", status, msg);
-    } else if (status == LC_BAD_ARG && has_lost(c)) {
+    } else if (status == LC_BAD_ARG && call_has_lost(c)) {
         snprintf(r->msg, sizeof r->msg, "%s", msg);
         if (!strstr(msg, "ERR-2")) {
             struct finding *const f = note(r, CHECK_REFUSAL, -1);

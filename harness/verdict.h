@@ -14,7 +14,8 @@ typedef int (*given_fn)(void *user, const char *tensor, void *storage, size_t by
 void call_plan(struct call *c, const struct kase *k); /* slots, scalars and layout alone: no memory */
 int call_open(struct call *c, const struct kase *k, given_fn given, void *user);
 void call_close(struct call *c);
-bool bad_in_memory(const struct bad *bad);        /* a value in memory: the call as such is legal (ERR-2) */
+bool call_has_lost(const struct call *c);  /* a row breaks a precondition on values: a checked build refuses the call (ERR-2) */
+bool bad_in_memory(const struct bad *bad); /* a value in memory: the call as such is legal (ERR-2) */
 void call_poison(struct call *c, uint8_t poison); /* every byte of image that holds no input */
 bool call_is_sparse(const struct call *c);        /* a storage is so large that its rows alone have memory */
 /* A block laid out as the arena, all zero, with memory for the call's windows and fences around; NULL: there is none. */

@@ -67,7 +67,7 @@ static inline uint8_t fast_e4m3(float v)
     const int32_t steps = (int32_t) fast_bits(fast_from_bits((uint32_t) a) + 16384.0f) - bits_2_14;
     const int32_t small = -(a < bits_2_m6), nan = -(mag > 0x7f800000); /* masks: a branch would not vectorise */
     const int32_t code = (steps & small) | (normal & ~small) | (0x7f & nan);
-    return (uint8_t) (sign | (uint32_t) code);
+    return (uint8_t) ((sign & ~(uint32_t) nan) | (uint32_t) code); /* one NaN: a compiler may give its sign away */
 }
 
 /* FMT-4, |v| <= 6 or more. From 1 up, E2M1 is an f32 cut to one mantissa bit and rebiased; below, its step is 1/2. to_zero:

@@ -65,9 +65,9 @@ done <rows
 
 # right kernels at the edge of their freedom are as deterministic as any (DET-1, DET-2)
 exits 0 'conforming, determinism' determinism --backend conforming --report json:conforming.json --case 'rmsnorm(M=17,d=512,res=1,out=f32)' \
-    --case 'rmsnorm(M=9,d=128,out=e4m3,bf16=1)' --case 'cast(M=17,d=128)' --case 'hadamard(M=17,n=64,x=f32)' --case 'rope_table(rows=33)' --case 'rope(M=17,d=64,rot=64)' --case 'context_cast(M=17,d=64)' --case 'sf_layout(M=17,ds=8)'
     --case 'rmsnorm(M=9,d=128,out=e4m3,bf16=1)' --case 'cast(M=17,d=128)' --case 'hadamard(M=17,n=64,x=f32)' --case 'rope_table(rows=33)' \
-    --case 'qkv(M=17,D=16,bias=bf16)'
+    --case 'rope(M=17,d=64,rot=64)' --case 'context_cast(M=17,d=64)' --case 'sf_layout(M=17,ds=8)' \
+    --case 'qkv(M=17,D=16,bias=bf16)' --case 'kv_store(M=17,pages=9)' --case 'linear(M=17,N=33,K=64)'
 ok 'conforming, determinism: kernels' python3 -c '
 import json, sys
 rows = json.load(open("conforming.json"))["rows"]

@@ -37,7 +37,9 @@ static void print_row(const struct call *c, const struct room *room, const int64
         printf("%s %" PRId64, c->slot[i].t.name, row);
         for (int64_t col = 0; col < cols[i]; col++) {
             const struct iv w = room->want.at[i][col];
-            if (room->want.free[i][col])
+            if (c->op->place(&c->args, i, row, col) < 0)
+                fputs(" -", stdout);
+            else if (room->want.free[i][col])
                 fputs(" free", stdout);
             else if (w.v == w.lo && w.v == w.hi)
                 print_bits(w.v);
@@ -70,7 +72,8 @@ static int print_case(const struct kase *k)
         print_row(&c, &room, cols, row);
         for (int i = 0; i < MAX_TENSORS; i++)
             for (int64_t col = 0; room.row[i] && col < cols[i]; col++)
-                room.row[i][col] = room.want.free[i][col] ? 0 : fmt_code(c.slot[i].fmt, room.want.at[i][col].v);
+                if (c.op->place(&c.args, i, row, col) >= 0)
+                    room.row[i][col] = room.want.free[i][col] ? 0 : fmt_code(c.slot[i].fmt, room.want.at[i][col].v);
         c.op->ref(&c.args, row, &room.got, &room.want);
         print_row(&c, &room, cols, row);
     }
