@@ -43,12 +43,12 @@ static inline float fast_from_bits(uint32_t bits)
     return v;
 }
 
-/* FMT-1: the carry of the rounding runs into the exponent, up to Inf. A NaN is made quiet, not rounded. */
+/* FMT-1: the carry of the rounding runs into the exponent, up to Inf. Every NaN gives one: a compiler may give its sign away. */
 static inline uint16_t fast_bf16(float v)
 {
     const uint32_t bits = fast_bits(v);
-    const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16, quiet = bits >> 16 | 0x40;
-    return (uint16_t) ((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+    const uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+    return (uint16_t) ((bits & 0x7fffffff) > 0x7f800000 ? 0x7fc0 : rounded);
 }
 
 static inline float fast_from_bf16(uint16_t code)
