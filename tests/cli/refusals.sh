@@ -12,8 +12,9 @@ for op in $("$program" list | sed '/^$/,$d' | cut -d ' ' -f 1); do
     for suite in smoke ci; do
         is "$op: refusals in $suite" "$("$program" list $op --suite $suite -k bad= | wc -l)" "$listed"
     done
+    echo "$op(bad=*)" >bad.txt # the same refusals, without the pairs of ci, which take long to make
     for backend in ref cpu; do
-        exits 0 "$op $backend" run $op --backend $backend --suite ci -k bad= --report junit:r.xml --report jsonl:r.jsonl
+        exits 0 "$op $backend" run $op --backend $backend --suite ./bad.txt -k bad= --report junit:r.xml --report jsonl:r.jsonl
         kernels=$(python3 -c 'import json; print(len({json.loads(line)["kernel"] for line in open("r.jsonl")}))')
         is "$op $backend: passed" "$(outcomes r.jsonl | grep -c '^pass ')" "$((listed * kernels))"
         ok "$op $backend: junit agrees" python3 -c '
@@ -21,7 +22,7 @@ import sys, xml.etree.ElementTree as e
 s = e.parse("r.xml").getroot().find("testsuite")
 sys.exit(not (int(s.get("tests")) == int(sys.argv[1]) == len(s.findall("testcase")) and s.get("failures") == s.get("errors") == s.get("skipped") == "0"))' "$((listed * kernels))"
     done
-    exits 1 "$op accepts_all" run $op --backend "plugin:$build/accepts_all.so" --suite ci -k bad= --report jsonl:r.jsonl
+    exits 1 "$op accepts_all" run $op --backend "plugin:$build/accepts_all.so" --suite ./bad.txt -k bad= --report jsonl:r.jsonl
     is "$op accepts_all: failed by check refusal" "$(python3 -c '
 import json
 print(sum(r["outcome"] == "fail" and any(f["check"] == "refusal" for f in r["findings"]) for r in map(json.loads, open("r.jsonl"))))')" \
