@@ -7,15 +7,13 @@
 #include <string.h>
 #include <time.h>
 
-#include "../fast/cuda/device.h"
-#include "backend.h"
+#include "bench.h"
 #include "commands.h"
 #include "golden.h"
 #include "out.h"
 #include "version.h"
 
-enum { LAUNCHES = 20, ROUNDS = 7, FEW_ROWS = 64, MOST_SETS = 8 };
-enum { PRODUCT_ROWS = 16, PRODUCT_COLUMNS = 256, DRAWS = 4 }; /* of a product: the scalar reference takes K steps an element */
+enum { LAUNCHES = 20, ROUNDS = 7 };
 
 static const char *const usual[] = {
     "cast(M=8192,d=7168)",
@@ -65,142 +63,6 @@ static const char *const usual[] = {
     "linear(M=8192,N=7168,K=7168,w=e4m3)",
     "linear(M=64,N=7168,K=7168,w=e4m3)",
 };
-
-struct bench {
-    struct backend *backend;
-    const struct lc_kernel *kernel;
-    const struct lc_device *device; /* NULL: on the host */
-    void *stream;
-    struct call few, many;                   /* the judged call, the timed one */
-    uint8_t *judged, *out;                   /* arenas after the run */
-    uint8_t *image;                          /* inputs of `many`, which say where its rows lie (KV-2) */
-    void *set[MOST_SETS], *space[MOST_SETS]; /* arenas, workspaces */
-    size_t space_size;
-    int sets;
-    int64_t elements; /* judged */
-    char why[512];
-};
-
-static size_t moved(const struct call *c)
-{
-    size_t bytes = 0;
-    for (int i = 0; i < MAX_TENSORS; i++)
-        if (c->slot[i].on && c->slot[i].listed &&
-            (c->slot[i].same_as < 0 || (c->slot[i].dir == DIR_OUT && !call_is_repeat(c, i)))) {
-            const int64_t all = c->op->rows(&c->args);
-            const bool once = all > 1 && c->op->place(&c->args, i, 1, 0) < 0; /* a weight, a table */
-            const int64_t rows = once ? 1 : all;
-            const size_t codes = (size_t) (rows * c->op->cols(&c->args, i));
-            bytes += c->slot[i].fmt == LC_E2M1X2 ? codes / 2 : codes * (size_t) fmt_bytes(c->slot[i].fmt);
-        }
-    return bytes;
-}
-
-/* len codes of a row from column col on, to column 0 on or the other way round: one behind the other, or each at its place. */
-static void copy_codes(const struct call *to, uint8_t *image, int64_t row, int64_t col, const struct call *from, int64_t from_row,
-                       int i, int64_t len)
-{
-    const enum lc_dtype f = to->slot[i].fmt;
-    const int64_t size = fmt_bytes(f);
-    uint8_t *const at = image + to->slot[i].offset;
-    const uint8_t *const source = from->image + from->slot[i].offset;
-    const int64_t first = to->op->place(&to->args, i, row, col), first_from = from->op->place(&from->args, i, from_row, 0);
-    if (first < 0 || first_from < 0)
-        return;
-    bool dense = true;
-    for (int64_t k = 1; k < len && dense; k += len > 2 ? len - 2 : 1) /* the second and the last tell all the layouts there are */
-        dense = to->op->place(&to->args, i, row, col + k) == first + k * size &&
-                from->op->place(&from->args, i, from_row, k) == first_from + k * size;
-    if (dense)
-        memcpy(at + first, source + first_from, (size_t) (len * size));
-    for (int64_t k = 0; k < len && !dense; k++)
-        code_to(f, at + to->op->place(&to->args, i, row, col + k), col + k,
-                code_at(f, source + from->op->place(&from->args, i, from_row, k), k));
-}
-
-/* Rows and columns of the judged call, over and over; where a column is a call's row, they are slots: those go on in order. */
-static void fill_many(const struct bench *b, uint8_t *image)
-{
-    const struct call *const few = &b->few, *const many = &b->many;
-    const int64_t n = few->op->rows(&few->args);
-    memset(image, POISON_A, many->arena_size);
-    for (int i = 0; i < MAX_TENSORS; i++) {
-        const struct slot *const s = &many->slot[i];
-        if (!s->on || !s->listed || s->dir != DIR_IN || s->same_as >= 0)
-            continue;
-        const int64_t part = few->op->cols(&few->args, i), cols = many->op->cols(&many->args, i);
-        const bool ordered = s->fmt == LC_I32 || s->fmt == LC_I64;
-        for (int64_t row = 0; row < many->op->rows(&many->args); row++)
-            for (int64_t col = 0; col < cols && (col == 0 || !ordered); col += part)
-                copy_codes(many, image, row, col, few, row % n, i, cols - col < part ? cols - col : part);
-        for (int64_t col = part; col < cols && ordered; col++)
-            code_to(s->fmt, image + s->offset + many->op->place(&many->args, i, 0, col), col, (uint32_t) col);
-    }
-}
-
-static bool is_output(const struct slot *s)
-{
-    return s->on && s->listed && s->dir == DIR_OUT;
-}
-
-/* Do the outputs of the timed call hold the judged codes, row by row? */
-static bool same_rows(const struct bench *b)
-{
-    const struct call *const few = &b->few, *const many = &b->many;
-    const int64_t n = few->op->rows(&few->args), rows = many->op->rows(&many->args);
-    for (int i = 0; i < MAX_TENSORS; i++) {
-        const struct slot *const s = &many->slot[i];
-        if (!is_output(s))
-            continue;
-        for (int64_t row = 0; row < rows; row += 37)
-            for (int64_t col = 0; col < many->op->cols(&many->args, i); col++) {
-                const int64_t at = many->op->place(&many->args, i, row, col);
-                if (at < 0)
-                    break;
-                if (code_at(s->fmt, b->out + s->offset + at, col) !=
-                    code_at(s->fmt, b->judged + few->slot[i].offset + few->op->place(&few->args, i, row % n, col), col))
-                    return false;
-            }
-    }
-    return true;
-}
-
-/* One of the numbers 0.. of `all` that are `least` modulo `n`. */
-static int64_t drawn(const struct bench *b, int64_t *index, int64_t least, int64_t n, int64_t all)
-{
-    return least + n * (int64_t) (draw_bits(&b->many, MAX_TENSORS, (*index)++) % (uint64_t) ((all - least + n - 1) / n));
-}
-
-/* Outputs of the timed call from anywhere among the repetitions of the judged call's elements, judged in those elements' places. */
-static bool drawn_pass(struct bench *b)
-{
-    const struct call *const few = &b->few, *const many = &b->many;
-    const int64_t n = few->op->rows(&few->args), rows = many->op->rows(&many->args);
-    int64_t index = 0;
-    bool pass = true;
-    struct result *const r = malloc(sizeof *r);
-    for (int draw = 0; draw < DRAWS && r && pass; draw++) {
-        for (int i = 0; i < MAX_TENSORS; i++) {
-            const struct slot *const s = &many->slot[i];
-            const int64_t part = is_output(s) ? few->op->cols(&few->args, i) : 0;
-            for (int64_t row = 0; row < n; row++)
-                for (int64_t col = 0; col < part; col++) {
-                    const int64_t from_row = drawn(b, &index, row, n, rows),
-                                  from_col = drawn(b, &index, col, part, many->op->cols(&many->args, i));
-                    code_to(s->fmt, b->judged + few->slot[i].offset + few->op->place(&few->args, i, row, col), col,
-                            code_at(s->fmt, b->out + s->offset + many->op->place(&many->args, i, from_row, from_col), from_col));
-                }
-        }
-        memset(r, 0, sizeof *r);
-        r->claims = b->kernel->claims;
-        judge_values(few, b->judged, NULL, r);
-        result_settle(few, r);
-        pass = r->outcome == PASS;
-        b->elements += r->elements;
-    }
-    free(r);
-    return r && pass;
-}
 
 static int launch(const struct bench *b, int set)
 {
@@ -334,7 +196,7 @@ static int prepare(struct bench *b, const struct kase *k)
     b->image = image;
     if (!image || !b->out || b->many.op->check(&plan, &b->many.args))
         return -1;
-    fill_many(b, image);
+    bench_fill(b, image);
     int status = 0;
     for (int i = 0; i < b->sets && !status; i++)
         status = set_new(b, i, image);
@@ -366,10 +228,10 @@ static json_t *one(struct backend *backend, const char *name, const struct lc_ke
             b->device->download(b->out, b->set[0], b->many.arena_size);
         else
             memcpy(b->out, b->set[0], b->many.arena_size);
-        const double gb = (double) moved(&b->many) / 1e9, flops = k->op->flops ? k->op->flops(&b->many.args) : 0;
+        const double gb = (double) bench_bytes(&b->many) / 1e9, flops = k->op->flops ? k->op->flops(&b->many.args) : 0;
         if (ms <= 0)
             printf("%-8s %-60s the timed call failed\n", name, id);
-        else if (flops > 0 ? drawn_pass(b) : same_rows(b)) {
+        else if (flops > 0 ? bench_drawn_pass(b) : bench_same_rows(b)) {
             printf("%-8s %-60s %9.2f us %9.1f GB/s", name, id, ms * 1e3, gb / ms * 1e3);
             if (copy_gb_s > 0)
                 printf(" %5.1f %% of copy", 100 * gb / ms * 1e3 / copy_gb_s);
@@ -377,8 +239,8 @@ static json_t *one(struct backend *backend, const char *name, const struct lc_ke
                 printf(" %9.3f TFLOP/s", flops / ms / 1e9);
             printf(" %-16s %9lld judged\n", kernel->variant, (long long) b->elements);
             row = json_pack("{s:s, s:s, s:s, s:f, s:f, s:f, s:I, s:I}", "backend", name, "kernel", kernel->variant, "case", id,
-                            "us", ms * 1e3, "least_us", least * 1e3, "gb_s", gb / ms * 1e3, "bytes", (json_int_t) moved(&b->many),
-                            "judged", (json_int_t) b->elements);
+                            "us", ms * 1e3, "least_us", least * 1e3, "gb_s", gb / ms * 1e3, "bytes",
+                            (json_int_t) bench_bytes(&b->many), "judged", (json_int_t) b->elements);
             if (flops > 0)
                 json_object_set_new(row, "tflop_s", json_real(flops / ms / 1e9));
         } else
