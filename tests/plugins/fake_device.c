@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "../../fast/cuda/device.h"
 #include "layercheck.h"
@@ -85,19 +86,27 @@ static int open_it(int ordinal, char *name, size_t size)
     snprintf(name, size, "fake");
     return 0;
 }
+/* A block and the size it was mapped with before it: malloc would write all of a huge one where MALLOC_PERTURB_ is set. */
+enum { HEAD = 4096 };
 static int free_it(void *p)
 {
-    free(p);
+    if (p)
+        munmap((uint8_t *) p - HEAD, *(size_t *) ((uint8_t *) p - HEAD));
     return spinning; /* a device would wait for the kernel that spins */
 }
 static void *alloc(size_t n)
 {
     enum { DIRTY = 1 << 26 }; /* of a huge block the rest has no memory before it is touched */
     const char *const most = getenv("FAKE_DEVICE_BYTES");
-    void *const p = spinning || (most && n > strtoull(most, NULL, 10)) ? NULL : malloc(n + 256);
-    if (p)
-        memset(p, 0x5a, n + 256 < DIRTY ? n + 256 : DIRTY);
-    return p;
+    const size_t size = HEAD + n + 256;
+    if (spinning || (most && n > strtoull(most, NULL, 10)))
+        return NULL;
+    uint8_t *const p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    *(size_t *) p = size;
+    memset(p + HEAD, 0x5a, size - HEAD < DIRTY ? size - HEAD : DIRTY);
+    return p + HEAD;
 }
 static int upload(void *dst, const void *src, size_t n)
 {
@@ -163,6 +172,11 @@ static void *graph_end(void *stream)
     capturing = NULL;
     return stream ? captured : NULL;
 }
+static int graph_free(void *graph)
+{
+    free(graph);
+    return spinning;
+}
 static int graph_launch(void *graph, void *stream)
 {
     const struct queue *const g = graph;
@@ -191,7 +205,7 @@ LC_EXPORT const struct lc_device *lc_device_v1(void)
     static const struct lc_device table = { LC_DEVICE_ABI, count,        open_it,    alloc,         free_it,      upload,
                                             upload,        fill,         copy,       stream_create, sync_stream,  event_create,
                                             event_record,  event_ms,     last_error, info,          stream_apart, graph_begin,
-                                            graph_end,     graph_launch, free_it,    spin_start,    spin_stop };
+                                            graph_end,     graph_launch, graph_free, spin_start,    spin_stop };
     return &table;
 }
 
