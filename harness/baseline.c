@@ -142,7 +142,7 @@ static void print_baseline(FILE *to, const void *what)
 static int save(const struct options *o)
 {
     struct baseline b = { .o = o };
-    struct cases cases = { NULL, 0, 0 };
+    struct cases cases = { .n = 0 };
     const char *const suite = o->suite ? o->suite : "smoke";
     if (o->backends.n != 1)
         return usage_error("baseline save: one --backend");

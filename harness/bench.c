@@ -295,7 +295,7 @@ int command_bench(int argc, char **argv)
     int status = options_read(&o, argc, argv, "--backend --case --suite -k --report");
     if (status || (status = options_json_only(&o, "bench")))
         return status;
-    struct cases cases = { NULL, 0, 0 }, all = { NULL, 0, 0 };
+    struct cases cases = { .n = 0 }, all = { .n = 0 };
     char why[1024];
     for (size_t i = 0; !o.cases.n && !o.suite && i < sizeof usual / sizeof *usual; i++)
         if (suite_line(&all, usual[i], why, sizeof why))

@@ -12,7 +12,7 @@
 int axis_of(const struct op *op, const char *name)
 {
     for (int a = 0; a < MAX_AXES && op->axes[a].name; a++)
-        if (!strcmp(op->axes[a].name, name))
+        if (op->axes[a].name[0] == name[0] && !strcmp(op->axes[a].name, name)) /* half the time of `list` is spent here */
             return a;
     return -1;
 }

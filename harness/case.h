@@ -47,6 +47,8 @@ bool pattern_matches(const struct pattern *p, const struct kase *k);
 struct cases {
     struct kase *at;
     size_t n, room;
+    const char *const *ops; /* with n_ops > 0: the only operators whose pairs a suite need make */
+    int n_ops;
 };
 void cases_add(struct cases *c, const struct kase *k); /* settled; twice the same is kept once */
 void cases_free(struct cases *c);

@@ -103,7 +103,7 @@ static int read_headings(json_t *counts, const char *suite)
         } else if (*at == '\n' || !*at) {
             heading[0] = 0;
         } else if (heading[0]) {
-            struct cases c = { NULL, 0, 0 };
+            struct cases c = { .n = 0 };
             if (suite_line(&c, line, why, sizeof why)) {
                 fclose(f);
                 return usage_error("%s: %s", path, why);

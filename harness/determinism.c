@@ -177,7 +177,7 @@ static int compare(const char *name, int argc, char **argv)
 {
     struct options o;
     struct plan plan = { .o = &o, .command = name, .results = json_array() };
-    struct cases cases = { NULL, 0, 0 };
+    struct cases cases = { .n = 0 };
     json_t *const devices = json_object();
     int status = options_read(
         &o, argc, argv, "--backend --require-backend --suite -k --case --save --seed -j --timeout --shard --report --dialect -v");

@@ -88,7 +88,7 @@ int golden_export(const char *path, const struct cases *cases, char *why, size_t
 int command_export(int argc, char **argv)
 {
     struct options o;
-    struct cases named = { NULL, 0, 0 }, good = { NULL, 0, 0 };
+    struct cases named = { .n = 0 }, good = { .n = 0 };
     char why[2048];
     int status = options_read(&o, argc, argv, "--suite -k --case --seed --shard -o --dialect"), ops = 0;
     if (status)

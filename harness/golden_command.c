@@ -34,7 +34,7 @@ static int run_oracle(const char *oracle, const char *in, const char *out, const
 static int gen_op(const char *oracle, const struct op *op, const struct cases *all, const char *dir)
 {
     char in[4096], filled[4096], path[4096], why[2048];
-    struct cases cases = { NULL, 0, 0 };
+    struct cases cases = { .n = 0 };
     for (size_t i = 0; i < all->n; i++)
         if (all->at[i].op == op && kase_int(&all->at[i], "bad") == 0)
             cases_add(&cases, &all->at[i]);
@@ -59,7 +59,7 @@ static int gen_op(const char *oracle, const struct op *op, const struct cases *a
 static int gen(int argc, char **argv)
 {
     struct options o;
-    struct cases cases = { NULL, 0, 0 };
+    struct cases cases = { .n = 0 };
     char oracle[4096];
     int status = options_read(&o, argc, argv, "--suite -k --case -o");
     if (status)
@@ -116,7 +116,7 @@ static bool checked(void *user, const struct job *job, json_t *r)
 
 static int check_file(const char *path, struct sum *to)
 {
-    struct cases cases = { NULL, 0, 0 };
+    struct cases cases = { .n = 0 };
     to->path = path;
     int status = golden_cases(path, to->o, &cases);
     if (!status)

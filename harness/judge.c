@@ -41,7 +41,7 @@ static bool finished(void *user, const struct job *job, json_t *result)
 static int judge_file(const char *path, const struct options *o, struct run *run)
 {
     char why[2048];
-    struct cases all = { NULL, 0, 0 }, chosen = { NULL, 0, 0 };
+    struct cases all = { .n = 0 }, chosen = { .n = 0 };
     struct options cut = *o;
     struct judged to = { o, path, run, 0 };
     int status = golden_cases(path, o, &all);

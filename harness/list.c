@@ -42,7 +42,7 @@ static void describe(const struct op *op)
 int command_list(int argc, char **argv)
 {
     struct options o;
-    struct cases cases = { NULL, 0, 0 };
+    struct cases cases = { .n = 0 };
     int status = options_read(&o, argc, argv, "--suite -k --uncovered --shard --seed --dialect");
     if (status)
         return status;

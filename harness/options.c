@@ -196,7 +196,7 @@ static bool in_dialect(const struct options *o, struct kase *k)
 int options_cases(const struct options *o, const char *suite, struct cases *to)
 {
     char why[1024];
-    struct cases all = { NULL, 0, 0 };
+    struct cases all = { .ops = o->ops.at, .n_ops = o->ops.n };
     for (int i = 0; i < o->cases.n; i++) {
         struct kase k;
         if (kase_parse(&k, o->cases.at[i], why, sizeof why))

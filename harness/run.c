@@ -239,7 +239,7 @@ static int only_failed(struct cases *cases)
 {
     FILE *const f = fopen(journal_path, "r");
     char line[1 << 16];
-    struct cases kept = { NULL, 0, 0 };
+    struct cases kept = { .n = 0 };
     if (!f)
         return usage_error("--lf: no last run here (%s: %s)", journal_path, strerror(errno));
     while (fgets(line, sizeof line, f)) {
@@ -344,7 +344,7 @@ int run_reports(const struct options *o, struct run *run, json_t *summary)
 
 static int save_failed(const struct run *run)
 {
-    struct cases failed = { NULL, 0, 0 };
+    struct cases failed = { .n = 0 };
     size_t i;
     json_t *r;
     char why[512];
@@ -366,7 +366,7 @@ int command_run(int argc, char **argv)
 {
     struct options o;
     struct run run = { .results = json_array(), .devices = json_object() };
-    struct cases cases = { NULL, 0, 0 };
+    struct cases cases = { .n = 0 };
     int status = options_read(
         &o, argc, argv,
         "--backend --require-backend --suite -k --case --save --resume --seed -j --timeout --shard --report "

@@ -53,7 +53,7 @@ int golden_jobs(const char *path, const struct options *o, const struct cases *c
 /* The cases of a golden file that the options leave. */
 static int chosen_cases(const struct options *o, const char *path, struct cases *to)
 {
-    struct cases all = { NULL, 0, 0 }, spoken = { NULL, 0, 0 };
+    struct cases all = { .n = 0 }, spoken = { .n = 0 };
     int status = golden_cases(path, o, &all);
     for (size_t i = 0; i < all.n; i++) {
         const char *const dialect = kase_dialect(&all.at[i]);
@@ -73,7 +73,7 @@ int run_goldens(struct run *run, const struct options *o)
     int status = 0;
     for (int i = 0; all_ops[i] && !pool_interrupted; i++) {
         char path[4096];
-        struct cases cases = { NULL, 0, 0 };
+        struct cases cases = { .n = 0 };
         bool named = o->ops.n == 0;
         for (int k = 0; k < o->ops.n; k++)
             named = named || !strcmp(o->ops.at[k], all_ops[i]->name);

@@ -61,7 +61,7 @@ struct trials {
 static int cases_of(const struct options *o, const struct mutant *m, struct cases *to)
 {
     char why[1024] = "no legal case";
-    struct cases all = { NULL, 0, 0 };
+    struct cases all = { .n = 0 };
     if (suite_line(&all, m->cases, why, sizeof why) || all.n == 0)
         return usage_error("mutant %s: %s: %s", m->id, m->cases, why);
     for (size_t i = 0; i < all.n; i++) {
@@ -193,10 +193,10 @@ static void plan_control(struct plan *p, json_t *hello, const struct cases *case
 
 static int plan_mutants(struct plan *p, const struct options *o, json_t *hello, int cuda)
 {
-    struct cases perturbed = { NULL, 0, 0 };
+    struct cases perturbed = { .n = 0 };
     for (int i = 0; i < MUTANTS; i++) {
         const struct mutant *const m = &mutants[i];
-        struct cases cases = { NULL, 0, 0 };
+        struct cases cases = { .n = 0 };
         if (m->cuda != cuda || !chosen(o, m))
             continue;
         const int kernel = kernel_index(hello, m->op, m->id);
@@ -220,7 +220,7 @@ static int plan_mutants(struct plan *p, const struct options *o, json_t *hello, 
     }
     plan_control(p, hello, &perturbed);
     cases_free(&perturbed);
-    struct cases control = { NULL, 0, 0 };
+    struct cases control = { .n = 0 };
     struct options all = { .dialect = o->dialect };
     if (options_cases(&all, "smoke", &control))
         return EXIT_USAGE;

@@ -24,7 +24,15 @@ void cases_add(struct cases *c, const struct kase *k)
 void cases_free(struct cases *c)
 {
     free(c->at);
-    *c = (struct cases) { NULL, 0, 0 };
+    *c = (struct cases) { .n = 0 };
+}
+
+static bool is_wanted(const struct cases *c, const struct op *op)
+{
+    bool named = c->n_ops == 0;
+    for (int i = 0; i < c->n_ops; i++)
+        named = named || !strcmp(c->ops[i], op->name);
+    return named;
 }
 
 /* ---- pairs ---- */
@@ -34,6 +42,8 @@ struct sweep { /* the values each axis may take */
     int axes;
     int n[MAX_AXES];
     struct axis_value value[MAX_AXES][MAX_VALUES];
+    struct kase plain;
+    int size[3], n_sizes; /* the axes that make a case empty */
 };
 
 static uint64_t next_random(uint64_t *state) /* splitmix64 */
@@ -50,16 +60,14 @@ static bool has(const struct kase *k, int axis, struct axis_value v)
 }
 
 /* A case without rows judges nothing: it covers the pairs of what makes it empty, and no other. */
-static bool counts(const struct kase *k, int a, int b)
+static bool counts(const struct sweep *s, const struct kase *k, int a, int b)
 {
     bool empty = false, by_these = false;
-    for (const char *const *name = (const char *const[]) { "M", "B", "N", NULL }; *name; name++) {
-        const int axis = axis_of(k->op, *name);
-        if (axis >= 0 && k->i[axis] == 0) {
+    for (int i = 0; i < s->n_sizes; i++)
+        if (k->i[s->size[i]] == 0) {
             empty = true;
-            by_these = by_these || axis == a || axis == b;
+            by_these = by_these || s->size[i] == a || s->size[i] == b;
         }
-    }
     return !empty || by_these;
 }
 
@@ -67,7 +75,7 @@ static bool counts(const struct kase *k, int a, int b)
 static bool complete(const struct sweep *s, int a, int i, int b, int j, uint64_t *random, struct kase *k)
 {
     for (int attempt = 0; attempt < 400; attempt++) {
-        kase_default(k, s->op);
+        *k = s->plain;
         for (int x = 0; x < s->axes; x++) {
             const int pick = x == a ? i : x == b ? j : (int) (next_random(random) % (uint64_t) s->n[x]);
             k->i[x] = s->value[x][pick].i;
@@ -76,7 +84,7 @@ static bool complete(const struct sweep *s, int a, int i, int b, int j, uint64_t
         if (!kase_fits(k))
             continue;
         s->op->settle(k);
-        if (has(k, a, s->value[a][i]) && has(k, b, s->value[b][j]) && counts(k, a, b) && !(s->op->heavy && s->op->heavy(k)))
+        if (has(k, a, s->value[a][i]) && has(k, b, s->value[b][j]) && counts(s, k, a, b) && !(s->op->heavy && s->op->heavy(k)))
             return true;
     }
     return false;
@@ -86,6 +94,10 @@ static void sweep_of(struct sweep *s, const struct op *op, const struct pattern 
 {
     memset(s, 0, sizeof *s);
     s->op = op;
+    kase_default(&s->plain, op);
+    for (const char *const *name = (const char *const[]) { "M", "B", "N", NULL }; *name; name++)
+        if (axis_of(op, *name) >= 0)
+            s->size[s->n_sizes++] = axis_of(op, *name);
     for (int a = 0; a < MAX_AXES && op->axes[a].name; a++) {
         s->axes = a + 1;
         if (p && p->n[a]) {
@@ -133,7 +145,7 @@ static size_t cover(const struct sweep *s, struct pairs *p, const struct kase *k
     }
     for (int a = 0; a < s->axes; a++)
         for (int b = a + 1; b < s->axes; b++)
-            if (at[a] >= 0 && at[b] >= 0 && counts(k, a, b)) {
+            if (at[a] >= 0 && at[b] >= 0 && counts(s, k, a, b)) {
                 uint8_t *const done = &p->done[pair_at(s, p, a, at[a], b, at[b])];
                 fresh += !*done;
                 if (mark)
@@ -298,13 +310,13 @@ int suite_line(struct cases *c, const char *line, char *why, size_t size)
     struct pattern *const p = malloc(sizeof *p);
     assert(p);
     int status = pattern_parse(p, in_pairs ? at + 6 : at, why, size);
-    if (!status && in_pairs) {
+    if (!status && in_pairs && is_wanted(c, p->op)) {
         struct sweep *const s = malloc(sizeof *s);
         assert(s);
         sweep_of(s, p->op, p);
         status = add_pairs(c, s, why, size);
         free(s);
-    } else if (!status)
+    } else if (!status && !in_pairs)
         status = add_product(c, p, why, size);
     free(p);
     return status;

@@ -6,7 +6,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct cases cases = { NULL, 0, 0 };
+    struct cases cases = { .n = 0 };
     char why[4096 + 512], id[MAX_ID];
     int pairs = 0;
     for (size_t i = 0; i + 7 <= size; i++) {

@@ -85,7 +85,7 @@ static int print_case(const struct kase *k)
 
 int main(int argc, char **argv)
 {
-    struct cases cases = { NULL, 0, 0 };
+    struct cases cases = { .n = 0 };
     char why[1024];
     size_t printed = 0;
     if (suite_read(&cases, argc > 1 ? argv[1] : "smoke", why, sizeof why)) {

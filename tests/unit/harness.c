@@ -37,7 +37,7 @@ Test(cases, every_id_of_every_suite_reads_back)
 {
     static const char *const suites[] = { "smoke", "ci", "full", "golden" };
     for (size_t s = 0; s < sizeof suites / sizeof *suites; s++) {
-        struct cases cases = { NULL, 0, 0 };
+        struct cases cases = { .n = 0 };
         char why[512], id[MAX_ID];
         cr_assert_eq(suite_read(&cases, suites[s], why, sizeof why), 0, "%s", why);
         cr_assert_gt(cases.n, 50);
