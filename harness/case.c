@@ -17,6 +17,14 @@ int axis_of(const struct op *op, const char *name)
     return -1;
 }
 
+bool op_named(const struct op *op, const char *const *names, int n)
+{
+    bool named = n == 0;
+    for (int i = 0; i < n; i++)
+        named = named || !strcmp(names[i], op->name);
+    return named;
+}
+
 static int known_axis(const struct op *op, const char *name)
 {
     const int a = axis_of(op, name);

@@ -144,9 +144,7 @@ static int check(int argc, char **argv)
             return usage_error("'%s': no such operator, nor a file", o.ops.at[i]);
     for (int i = 0; all_ops[i]; i++) {
         char path[4096];
-        bool named = o.ops.n == 0;
-        for (int k = 0; k < o.ops.n; k++)
-            named = named || !strcmp(o.ops.at[k], all_ops[i]->name);
+        const bool named = op_named(all_ops[i], o.ops.at, o.ops.n);
         if (named && !path_golden(all_ops[i]->name, path, sizeof path))
             to.status = usage_error("golden/%s.h5: not found", all_ops[i]->name);
         else if (named)

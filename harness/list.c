@@ -51,10 +51,7 @@ int command_list(int argc, char **argv)
             if (!op_find(o.ops.at[i]))
                 return usage_error("'%s': no such operator; `layercheck list` names them", o.ops.at[i]);
         for (int i = 0; all_ops[i]; i++) {
-            bool named = false;
-            for (int k = 0; k < o.ops.n; k++)
-                named = named || !strcmp(o.ops.at[k], all_ops[i]->name);
-            if (named)
+            if (o.ops.n && op_named(all_ops[i], o.ops.at, o.ops.n))
                 describe(all_ops[i]);
             else if (!o.ops.n)
                 printf("%-10s %s\n", all_ops[i]->name, all_ops[i]->summary);
@@ -70,7 +67,8 @@ int command_list(int argc, char **argv)
     if (o.uncovered) {
         size_t missing = 0;
         for (int i = 0; all_ops[i]; i++)
-            missing += suite_uncovered(&cases, all_ops[i], stdout);
+            if (op_named(all_ops[i], o.ops.at, o.ops.n))
+                missing += suite_uncovered(&cases, all_ops[i], stdout);
         cases_free(&cases);
         return missing ? EXIT_MISMATCH : EXIT_PASS;
     }

@@ -160,6 +160,7 @@ int call_is_repeat(const struct call *c, int slot);
 const struct lc_tensor *op_tensor(const struct op *op, const union op_args *args, int tensor);
 extern const struct op *const all_ops[]; /* ends at NULL; made from op_names in meson.build */
 const struct op *op_find(const char *name);
+bool op_named(const struct op *op, const char *const *names, int n); /* one of them; none names every operator */
 
 /* ---- access for descriptors (harness/call.c) ---- */
 int axis_of(const struct op *op, const char *name);       /* index, or -1 */

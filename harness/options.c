@@ -165,13 +165,11 @@ int options_read(struct options *o, int argc, char **argv, const char *allowed)
 static bool wanted(const struct options *o, const struct kase *k, const struct pattern *patterns, const char *const *words, int n)
 {
     char id[MAX_ID];
-    bool by_op = o->ops.n == 0, by_pattern = n == 0;
-    for (int i = 0; i < o->ops.n; i++)
-        by_op = by_op || !strcmp(o->ops.at[i], k->op->name);
+    bool by_pattern = n == 0;
     kase_print(k, id, sizeof id);
     for (int i = 0; i < n; i++)
         by_pattern = by_pattern || (words[i] ? strstr(id, words[i]) != NULL : pattern_matches(&patterns[i], k));
-    return by_op && by_pattern;
+    return by_pattern && op_named(k->op, o->ops.at, o->ops.n);
 }
 
 bool dialect_of(const struct op *op, const char *dialect)

@@ -74,10 +74,7 @@ int run_goldens(struct run *run, const struct options *o)
     for (int i = 0; all_ops[i] && !pool_interrupted; i++) {
         char path[4096];
         struct cases cases = { .n = 0 };
-        bool named = o->ops.n == 0;
-        for (int k = 0; k < o->ops.n; k++)
-            named = named || !strcmp(o->ops.at[k], all_ops[i]->name);
-        if (!named)
+        if (!op_named(all_ops[i], o->ops.at, o->ops.n))
             continue;
         if (!path_golden(all_ops[i]->name, path, sizeof path))
             return usage_error("golden/%s.h5: not found", all_ops[i]->name);

@@ -27,14 +27,6 @@ void cases_free(struct cases *c)
     *c = (struct cases) { .n = 0 };
 }
 
-static bool is_wanted(const struct cases *c, const struct op *op)
-{
-    bool named = c->n_ops == 0;
-    for (int i = 0; i < c->n_ops; i++)
-        named = named || !strcmp(c->ops[i], op->name);
-    return named;
-}
-
 /* ---- pairs ---- */
 
 struct sweep { /* the values each axis may take */
@@ -310,7 +302,7 @@ int suite_line(struct cases *c, const char *line, char *why, size_t size)
     struct pattern *const p = malloc(sizeof *p);
     assert(p);
     int status = pattern_parse(p, in_pairs ? at + 6 : at, why, size);
-    if (!status && in_pairs && is_wanted(c, p->op)) {
+    if (!status && in_pairs && op_named(p->op, c->ops, c->n_ops)) {
         struct sweep *const s = malloc(sizeof *s);
         assert(s);
         sweep_of(s, p->op, p);
