@@ -183,6 +183,19 @@ int kase_set(struct kase *k, const char *axis, const char *value)
     return 0;
 }
 
+int kase_rank(const struct kase *k)
+{
+    return kase_is(k, "rank", "3") ? 3 : kase_is(k, "rank", "2") ? 2 : 1;
+}
+
+const char *kase_drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why)
+{
+    if (kase_is(k, axis, value))
+        return why;
+    kase_set(k, axis, value);
+    return why ? why : reason;
+}
+
 /* ---- case ids ---- */
 
 void kase_default(struct kase *k, const struct op *op)

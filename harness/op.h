@@ -169,6 +169,10 @@ double kase_real(const struct kase *k, const char *axis);
 const char *kase_name(const struct kase *k, const char *axis);
 int kase_is(const struct kase *k, const char *axis, const char *value);
 int kase_set(struct kase *k, const char *axis, const char *value); /* 0, or -1 when the value is not one */
+int kase_rank(const struct kase *k);                               /* what the axis "rank" says */
+/* For settle(): puts an axis that a case has no use for to its one legal value. Why the first such axis had to go: `why`, if it is
+ * something already, else `reason` if this one was not there. */
+const char *kase_drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why);
 
 /* A tensor of the call: dims and strides in elements, rank <= 3 (leading dimension first); storage = dims of its storage. */
 void call_tensor(struct call *c, int slot, const char *name, enum lc_dtype dtype, enum dir dir, int rank, const int64_t *shape,

@@ -42,7 +42,7 @@ static const char *codes_settle(struct kase *k)
 static const char *settle(struct kase *k)
 {
     const char *why = NULL;
-    const int rank = kase_is(k, "rank", "3") ? 3 : kase_is(k, "rank", "2") ? 2 : 1;
+    const int rank = kase_rank(k);
     if (rank < 3 && (!kase_is(k, "B", "2") || !kase_is(k, "bs", "0"))) {
         kase_set(k, "B", "2");
         kase_set(k, "bs", "0");
@@ -87,7 +87,7 @@ static const char *settle(struct kase *k)
 static void build(struct call *c)
 {
     const struct kase *const k = &c->id;
-    const int rank = kase_is(k, "rank", "3") ? 3 : kase_is(k, "rank", "2") ? 2 : 1, skip = 3 - rank;
+    const int rank = kase_rank(k), skip = 3 - rank;
     const int64_t b = rank == 3 ? kase_int(k, "B") : 1, m = kase_int(k, "M"), d = kase_int(k, "d");
     const int64_t shape[3] = { b, m, d }, dense[3] = { m * d, d, 1 };
     const struct rows_view x = { rank, b, m, d, kase_int(k, "xs"), rank == 3 ? kase_int(k, "bs") : 0, kase_int(k, "perm") != 0 };

@@ -10,14 +10,6 @@
 
 enum { MOST_ELEMENTS = 1 << 24 }; /* of a case's table */
 
-static const char *drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why)
-{
-    if (kase_is(k, axis, value))
-        return why;
-    kase_set(k, axis, value);
-    return why ? why : reason;
-}
-
 static int64_t width(const struct kase *k)
 {
     return kase_int(k, "heads") * kase_int(k, "d");
@@ -48,38 +40,38 @@ static const char *settle(struct kase *k)
     }
     for (int i = 0; gaps[i]; i++)
         if (kase_int(k, gaps[i]) < 0 || kase_int(k, gaps[i]) % 16)
-            why = drop(k, gaps[i], "0", "gaps are multiples of 16 elements (KV-6)", why);
+            why = kase_drop(k, gaps[i], "0", "gaps are multiples of 16 elements (KV-6)", why);
     if (kase_int(k, "M") < 0)
-        why = drop(k, "M", "17", "M is not negative", why);
+        why = kase_drop(k, "M", "17", "M is not negative", why);
     if (kase_int(k, "heads") < 1)
-        why = drop(k, "heads", "4", "heads is at least 1 (KV-7)", why);
+        why = kase_drop(k, "heads", "4", "heads is at least 1 (KV-7)", why);
     if (kase_int(k, "d") < 2)
-        why = drop(k, "d", "128", "d is at least 2 (APPLY-5)", why);
+        why = kase_drop(k, "d", "128", "d is at least 2 (APPLY-5)", why);
     if (kase_int(k, "rot") < 2 || kase_int(k, "rot") % 2 || kase_int(k, "rot") > kase_int(k, "d")) {
         k->i[axis_of(k->op, "rot")] = kase_int(k, "d") / 2 * 2;
         why = why ? why : "rot is even, 2 to d (APPLY-5)";
     }
     if (kase_int(k, "rows") < 1 || kase_int(k, "rows") * kase_int(k, "rot") > MOST_ELEMENTS)
-        why = drop(k, "rows", "64", "rows is at least 1, and the table has at most 2^24 elements", why);
+        why = kase_drop(k, "rows", "64", "rows is at least 1, and the table has at most 2^24 elements", why);
     if (kase_is(k, "pos", "permuted") && kase_int(k, "rows") < kase_int(k, "M"))
-        why = drop(k, "pos", "random", "pos=permuted needs a row of the table for each token", why);
+        why = kase_drop(k, "pos", "random", "pos=permuted needs a row of the table for each token", why);
     if (!kase_int(k, "bf16")) {
-        why = drop(k, "os", "0", "os needs bf16=1", why);
-        why = drop(k, "ohs", "0", "ohs needs bf16=1", why);
+        why = kase_drop(k, "os", "0", "os needs bf16=1", why);
+        why = kase_drop(k, "ohs", "0", "ohs needs bf16=1", why);
     }
     if (is_packed(k) && round_up(width(k), 32) / 32 % 4 && kase_is(k, "ragged", "-"))
-        why = drop(k, "sf", kase_is(k, "sf", "col") ? "colf" : "row",
-                   "sf=col and sf=rowp need a multiple of 4 groups, or ragged (SF-2, SF-3, SF-6)", why);
+        why = kase_drop(k, "sf", kase_is(k, "sf", "col") ? "colf" : "row",
+                        "sf=col and sf=rowp need a multiple of 4 groups, or ragged (SF-2, SF-3, SF-6)", why);
     if (!is_packed(k))
-        why = drop(k, "ragged", "-", "ragged needs sf=col or sf=rowp (SF-6)", why);
+        why = kase_drop(k, "ragged", "-", "ragged needs sf=col or sf=rowp (SF-6)", why);
     if (kase_int(k, "utccp") < 0)
-        why = drop(k, "utccp", "0", "utccp is not negative (SF-4)", why);
+        why = kase_drop(k, "utccp", "0", "utccp is not negative (SF-4)", why);
     if (width(k) % 128)
-        why = drop(k, "utccp", "0", "utccp needs heads * d a multiple of 128 (SF-4)", why);
+        why = kase_drop(k, "utccp", "0", "utccp needs heads * d a multiple of 128 (SF-4)", why);
     if (kase_int(k, "bf16") && kase_int(k, "utccp"))
-        why = drop(k, "off", "0", "off needs an operand that is switched off", why);
+        why = kase_drop(k, "off", "0", "off needs an operand that is switched off", why);
     if (kase_int(k, "M") == 0)
-        why = drop(k, "past", "0", "past=1 needs a token", why);
+        why = kase_drop(k, "past", "0", "past=1 needs a token", why);
     return why;
 }
 

@@ -9,19 +9,6 @@
 
 enum { MOST_N = 32768 };
 
-static int rank_of(const struct kase *k)
-{
-    return kase_is(k, "rank", "3") ? 3 : kase_is(k, "rank", "2") ? 2 : 1;
-}
-
-static const char *drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why)
-{
-    if (kase_is(k, axis, value))
-        return why;
-    kase_set(k, axis, value);
-    return why ? why : reason;
-}
-
 static const char *settle(struct kase *k)
 {
     static const char *const counts[] = { "M", "B", "xs", "os", "bs", NULL };
@@ -38,38 +25,38 @@ static const char *settle(struct kase *k)
         return "bad stands alone: one good call, spoiled";
     }
     if (n < 2 || n > MOST_N || (n & (n - 1)))
-        why = drop(k, "n", "128", "n is a power of two, 2 to 32768 (HAD-1)", why);
+        why = kase_drop(k, "n", "128", "n is a power of two, 2 to 32768 (HAD-1)", why);
     for (int i = 0; counts[i]; i++)
         if (kase_int(k, counts[i]) < 0)
-            why = drop(k, counts[i], i == 0 ? "17" : i == 1 ? "2" : "0", "M, B, xs, os and bs are not negative", why);
-    if (rank_of(k) < 3) {
-        why = drop(k, "B", "2", "B needs rank=3", why);
-        why = drop(k, "bs", "0", "bs needs rank=3", why);
+            why = kase_drop(k, counts[i], i == 0 ? "17" : i == 1 ? "2" : "0", "M, B, xs, os and bs are not negative", why);
+    if (kase_rank(k) < 3) {
+        why = kase_drop(k, "B", "2", "B needs rank=3", why);
+        why = kase_drop(k, "bs", "0", "bs needs rank=3", why);
     }
-    if (rank_of(k) == 1) {
-        why = drop(k, "M", "1", "rank=1 is one row: M=1, xs=0, os=0", why);
-        why = drop(k, "xs", "0", "rank=1 is one row: M=1, xs=0, os=0", why);
-        why = drop(k, "os", "0", "rank=1 is one row: M=1, xs=0, os=0", why);
+    if (kase_rank(k) == 1) {
+        why = kase_drop(k, "M", "1", "rank=1 is one row: M=1, xs=0, os=0", why);
+        why = kase_drop(k, "xs", "0", "rank=1 is one row: M=1, xs=0, os=0", why);
+        why = kase_drop(k, "os", "0", "rank=1 is one row: M=1, xs=0, os=0", why);
     }
     if (kase_int(k, "inplace"))
-        why = drop(k, "os", "0", "inplace=1: out is x's own view", why);
+        why = kase_drop(k, "os", "0", "inplace=1: out is x's own view", why);
     if (!isfinite(kase_real(k, "scale")))
-        why = drop(k, "scale", "1", "scale is finite (HAD-6)", why);
+        why = kase_drop(k, "scale", "1", "scale is finite (HAD-6)", why);
     if (kase_is(k, "fill", "ties")) {
-        why = drop(k, "given", "1", "fill=ties needs given=1, scale=1", why);
-        why = drop(k, "scale", "1", "fill=ties needs given=1, scale=1", why);
+        why = kase_drop(k, "given", "1", "fill=ties needs given=1, scale=1", why);
+        why = kase_drop(k, "scale", "1", "fill=ties needs given=1, scale=1", why);
     }
     if (!kase_int(k, "given"))
-        why = drop(k, "scale", "1", "scale needs given=1", why);
+        why = kase_drop(k, "scale", "1", "scale needs given=1", why);
     if (kase_real(k, "scale") == 0)
-        why = drop(k, "fill", "zero-rows", "scale=0 makes every y zero: fill=zero-rows", why);
+        why = kase_drop(k, "fill", "zero-rows", "scale=0 makes every y zero: fill=zero-rows", why);
     return why;
 }
 
 static void rows_tensor(struct call *c, int slot, const char *name, enum dir dir, int64_t extra, int64_t between)
 {
     const struct kase *const k = &c->id;
-    const struct rows_view v = { rank_of(k), kase_int(k, "B"), kase_int(k, "M"), kase_int(k, "n"), extra, between, false };
+    const struct rows_view v = { kase_rank(k), kase_int(k, "B"), kase_int(k, "M"), kase_int(k, "n"), extra, between, false };
     call_rows(c, slot, name, kase_is(k, "x", "f32") ? LC_F32 : LC_BF16, dir, v);
 }
 

@@ -12,18 +12,10 @@
 
 enum { MOST_D = 32768 };
 
-static const char *drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why)
-{
-    if (kase_is(k, axis, value))
-        return why;
-    kase_set(k, axis, value);
-    return why ? why : reason;
-}
-
 static const char *drop_all(struct kase *k, const char *const *axes, const char *reason, const char *why)
 {
     for (int i = 0; axes[i]; i += 2)
-        why = drop(k, axes[i], axes[i + 1], reason, why);
+        why = kase_drop(k, axes[i], axes[i + 1], reason, why);
     return why;
 }
 
@@ -74,18 +66,18 @@ static const char *settle_shapes(struct kase *k, const char *why)
 {
     const int64_t hd = kase_int(k, "hd");
     if (hd < 1 || hd > MOST_D || (is_cast(k) && hd % 32))
-        why = drop(k, "hd", "128", "hd is 1 to 32768, a multiple of 32 with the cast (KV-1)", why);
+        why = kase_drop(k, "hd", "128", "hd is 1 to 32768, a multiple of 32 with the cast (KV-1)", why);
     if (kase_int(k, "M") < 0)
-        why = drop(k, "M", "17", "M, heads, xs and hs are not negative", why);
+        why = kase_drop(k, "M", "17", "M, heads, xs and hs are not negative", why);
     if (kase_int(k, "heads") < 0)
-        why = drop(k, "heads", "2", "M, heads, xs and hs are not negative", why);
+        why = kase_drop(k, "heads", "2", "M, heads, xs and hs are not negative", why);
     if ((kase_is(k, "out", "codes") && heads_of(k) * kase_int(k, "hd") % 128) ||
         (kase_is(k, "out", "heads") && kase_int(k, "hd") % 128))
-        why = drop(k, "hd", "128", "SF-3 needs a multiple of 128 channels a row (KV-5)", why);
+        why = kase_drop(k, "hd", "128", "SF-3 needs a multiple of 128 channels a row (KV-5)", why);
     if (kase_int(k, "xs") < 0 || kase_int(k, "xs") % 16)
-        why = drop(k, "xs", "0", "xs and hs are multiples of 16 (KV-6)", why);
+        why = kase_drop(k, "xs", "0", "xs and hs are multiples of 16 (KV-6)", why);
     if (kase_int(k, "hs") < 0 || kase_int(k, "hs") % 16 || kase_int(k, "heads") == 0)
-        why = drop(k, "hs", "0", "xs and hs are multiples of 16 (KV-6); hs needs heads", why);
+        why = kase_drop(k, "hs", "0", "xs and hs are multiples of 16 (KV-6); hs needs heads", why);
     return why;
 }
 
@@ -98,17 +90,17 @@ static const char *settle_fill(struct kase *k)
     const int edges = kase_is(k, "fill", "ties") || kase_is(k, "fill", "pow2-edges");
     if (edges || kase_is(k, "fill", "brink")) {
         if (!is_cast(k))
-            why = drop(k, "out", "pool", "fill=ties, pow2-edges and brink are about the cast", why);
+            why = kase_drop(k, "out", "pool", "fill=ties, pow2-edges and brink are about the cast", why);
         why = drop_all(k, edges ? alone : brink,
                        edges ? "fill=ties and pow2-edges are cast as they are" : "fill=brink is normed with eps=0.75, w=f32",
                        why);
     }
     if (kase_is(k, "fill", "diagonal"))
-        why = drop(k, "norm", "0", "fill=diagonal has no norm", why);
+        why = kase_drop(k, "norm", "0", "fill=diagonal has no norm", why);
     if ((kase_is(k, "fill", "diagonal") || kase_is(k, "fill", "table")) && kase_is(k, "rope", "-"))
-        why = drop(k, "rope", "neox", "fill=diagonal and table are about the rotation", why);
+        why = kase_drop(k, "rope", "neox", "fill=diagonal and table are about the rotation", why);
     if (kase_is(k, "fill", "exact"))
-        why = drop(k, "norm", "0", "fill=exact has no norm", why);
+        why = kase_drop(k, "norm", "0", "fill=exact has no norm", why);
     return why;
 }
 
@@ -125,34 +117,34 @@ static const char *settle(struct kase *k)
     const char *why = settle_shapes(k, settle_fill(k));
     const int64_t hd = kase_int(k, "hd");
     if (hd < 2 || (hd & (hd - 1)))
-        why = drop(k, "had", "0", "had needs a power of two (HAD-1)", why);
+        why = kase_drop(k, "had", "0", "had needs a power of two (HAD-1)", why);
     if (!kase_int(k, "norm"))
         why = drop_all(k, of_norm, "w and eps need norm=1", why);
     if (hd < 2)
-        why = drop(k, "rope", "-", "rope needs a pair (APPLY-5)", why);
+        why = kase_drop(k, "rope", "-", "rope needs a pair (APPLY-5)", why);
     if (kase_is(k, "rope", "-"))
         why = drop_all(k, of_rope, "conj, rot, offset, table, pos and rows need rope", why);
     if (kase_int(k, "rows") < 1)
-        why = drop(k, "rows", "300", "rows is at least 1", why);
+        why = kase_drop(k, "rows", "300", "rows is at least 1", why);
     if (kase_int(k, "offset") < -1 || kase_int(k, "offset") > hd - 2)
-        why = drop(k, "offset", "0", "offset leaves a pair, or is -1 (APPLY-5)", why);
+        why = kase_drop(k, "offset", "0", "offset leaves a pair, or is -1 (APPLY-5)", why);
     if (!kase_is(k, "rope", "-") &&
         (rotary_dim(k) < 2 || rotary_dim(k) % 2 || offset_of(k) < 0 || offset_of(k) + rotary_dim(k) > hd))
-        why = drop(k, "rot", "0", "rot is even and fits behind offset (APPLY-5)", why);
+        why = kase_drop(k, "rot", "0", "rot is even and fits behind offset (APPLY-5)", why);
     if (!kase_int(k, "had"))
         why = drop_all(k, of_had, "given and scale need had=1", why);
     if (!isfinite(kase_real(k, "scale")) || !kase_int(k, "given"))
-        why = drop(k, "scale", "-0.7", "scale is finite, and needs given=1", why);
+        why = kase_drop(k, "scale", "-0.7", "scale is finite, and needs given=1", why);
     if (!(kase_real(k, "eps") > 0) || !isfinite(kase_real(k, "eps")))
-        why = drop(k, "eps", "1e-6", "eps is positive and finite (RMS-12)", why);
+        why = kase_drop(k, "eps", "1e-6", "eps is positive and finite (RMS-12)", why);
     if (!kase_is(k, "out", "pool"))
         why = drop_all(k, of_pool, "layout, page, pages, slots and slot need out=pool", why);
     if (kase_int(k, "page") < 1)
-        why = drop(k, "page", "16", "page is at least 1 (KV-2)", why);
+        why = kase_drop(k, "page", "16", "page is at least 1 (KV-2)", why);
     if (kase_int(k, "pages") < 0 || (kase_int(k, "pages") && kase_int(k, "pages") * kase_int(k, "page") < kase_int(k, "M")))
-        why = drop(k, "pages", "0", "pages has a slot for each token", why);
+        why = kase_drop(k, "pages", "0", "pages has a slot for each token", why);
     if (kase_real(k, "scale") == 0)
-        why = drop(k, "fill", "zero-rows", "scale=0 makes every y zero: fill=zero-rows", why);
+        why = kase_drop(k, "fill", "zero-rows", "scale=0 makes every y zero: fill=zero-rows", why);
     return why;
 }
 

@@ -11,11 +11,6 @@
 
 enum { HEAVY = 1 << 22 }; /* products: what pairs may take of one case */
 
-static int rank_of(const struct kase *k)
-{
-    return kase_is(k, "rank", "3") ? 3 : kase_is(k, "rank", "2") ? 2 : 1;
-}
-
 static int is_bf16(const struct kase *k)
 {
     return kase_is(k, "w", "bf16");
@@ -24,14 +19,6 @@ static int is_bf16(const struct kase *k)
 static int is_shared(const struct kase *k) /* out is out_acc's own view */
 {
     return kase_is(k, "acc", "inplace") || kase_is(k, "acc", "same");
-}
-
-static const char *drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why)
-{
-    if (kase_is(k, axis, value))
-        return why;
-    kase_set(k, axis, value);
-    return why ? why : reason;
 }
 
 static int64_t out_bytes(const struct kase *k)
@@ -52,18 +39,18 @@ static const char *sizes_settle(struct kase *k)
     const char *why = NULL;
     for (int i = 0; sizes[i]; i++)
         if (kase_int(k, sizes[i]) < 0)
-            why = drop(k, sizes[i], "0", "a size is not negative", why);
+            why = kase_drop(k, sizes[i], "0", "a size is not negative", why);
     if (kase_int(k, "os") < -1)
-        why = drop(k, "os", "-1", "os is at least -1", why);
-    if (rank_of(k) < 3) {
-        why = drop(k, "B", "2", "B and bs need rank=3", why);
-        why = drop(k, "bs", "0", "B and bs need rank=3", why);
+        why = kase_drop(k, "os", "-1", "os is at least -1", why);
+    if (kase_rank(k) < 3) {
+        why = kase_drop(k, "B", "2", "B and bs need rank=3", why);
+        why = kase_drop(k, "bs", "0", "B and bs need rank=3", why);
     }
-    if (rank_of(k) == 1) {
-        why = drop(k, "M", "1", "rank=1 is one row: M=1, xs=0, os=-1, as=0", why);
-        why = drop(k, "xs", "0", "rank=1 is one row: M=1, xs=0, os=-1, as=0", why);
-        why = drop(k, "os", "-1", "rank=1 is one row: M=1, xs=0, os=-1, as=0", why);
-        why = drop(k, "as", "0", "rank=1 is one row: M=1, xs=0, os=-1, as=0", why);
+    if (kase_rank(k) == 1) {
+        why = kase_drop(k, "M", "1", "rank=1 is one row: M=1, xs=0, os=-1, as=0", why);
+        why = kase_drop(k, "xs", "0", "rank=1 is one row: M=1, xs=0, os=-1, as=0", why);
+        why = kase_drop(k, "os", "-1", "rank=1 is one row: M=1, xs=0, os=-1, as=0", why);
+        why = kase_drop(k, "as", "0", "rank=1 is one row: M=1, xs=0, os=-1, as=0", why);
     }
     return why;
 }
@@ -73,20 +60,20 @@ static const char *codes_settle(struct kase *k)
 {
     const char *why = NULL;
     if (is_bf16(k)) {
-        why = drop(k, "x", "bf16", "x=e4m3 needs w=e4m3 or w=e2m1 (LIN-6)", why);
-        why = drop(k, "ragged", "-", "ragged needs w=e4m3 or w=e2m1 (LIN-7)", why);
+        why = kase_drop(k, "x", "bf16", "x=e4m3 needs w=e4m3 or w=e2m1 (LIN-6)", why);
+        why = kase_drop(k, "ragged", "-", "ragged needs w=e4m3 or w=e2m1 (LIN-7)", why);
         if (kase_is(k, "fill", "scales"))
-            why = drop(k, "fill", "normal", "fill=scales needs scales", why);
+            why = kase_drop(k, "fill", "normal", "fill=scales needs scales", why);
         return why;
     }
-    why = drop(k, "out", "bf16", "out=f32 needs w=bf16 (LIN-5)", why);
-    why = drop(k, "bias", "none", "bias needs w=bf16 (LIN-5)", why);
+    why = kase_drop(k, "out", "bf16", "out=f32 needs w=bf16 (LIN-5)", why);
+    why = kase_drop(k, "bias", "none", "bias needs w=bf16 (LIN-5)", why);
     if (kase_int(k, "K") % (kase_is(k, "ragged", "-") ? 128 : 32))
-        why = drop(k, "K", "128", "weights of one byte need K % 128 == 0, ragged K % 32 == 0 (LIN-7)", why);
+        why = kase_drop(k, "K", "128", "weights of one byte need K % 128 == 0, ragged K % 32 == 0 (LIN-7)", why);
     if (kase_is(k, "x", "bf16") && kase_is(k, "fill", "scales"))
-        why = drop(k, "fill", "normal", "fill=scales needs x=e4m3", why);
+        why = kase_drop(k, "fill", "normal", "fill=scales needs x=e4m3", why);
     if (kase_is(k, "x", "e4m3") && (kase_int(k, "K") + kase_int(k, "xs")) % 16)
-        why = drop(k, "xs", "0", "codes have row strides that are multiples of 16 (LIN-10)", why);
+        why = kase_drop(k, "xs", "0", "codes have row strides that are multiples of 16 (LIN-10)", why);
     return why;
 }
 
@@ -113,37 +100,37 @@ static const char *settle(struct kase *k)
     const char *const codes = codes_settle(k);
     why = why ? why : codes;
     if (kase_is(k, "dialect", "reduce-add")) {
-        why = drop(k, "out", "bf16", "dialect=reduce-add is one of BF16 outputs (LIN-2)", why);
+        why = kase_drop(k, "out", "bf16", "dialect=reduce-add is one of BF16 outputs (LIN-2)", why);
         if (kase_is(k, "acc", "none"))
-            why = drop(k, "acc", "own", "dialect=reduce-add is about out_acc (LIN-2)", why);
+            why = kase_drop(k, "acc", "own", "dialect=reduce-add is about out_acc (LIN-2)", why);
     }
     if (kase_is(k, "dialect", "bias-fused")) {
-        why = drop(k, "w", "bf16", "dialect=bias-fused needs a bias, so w=bf16 (LIN-9, LIN-5)", why);
-        why = drop(k, "x", "bf16", "dialect=bias-fused needs a bias, so x=bf16 (LIN-9, LIN-5)", why);
-        why = drop(k, "ragged", "-", "dialect=bias-fused needs a bias, so w=bf16 (LIN-9, LIN-5)", why);
+        why = kase_drop(k, "w", "bf16", "dialect=bias-fused needs a bias, so w=bf16 (LIN-9, LIN-5)", why);
+        why = kase_drop(k, "x", "bf16", "dialect=bias-fused needs a bias, so x=bf16 (LIN-9, LIN-5)", why);
+        why = kase_drop(k, "ragged", "-", "dialect=bias-fused needs a bias, so w=bf16 (LIN-9, LIN-5)", why);
         if (kase_is(k, "bias", "none"))
-            why = drop(k, "bias", "bf16", "dialect=bias-fused is about the bias (LIN-9)", why);
+            why = kase_drop(k, "bias", "bf16", "dialect=bias-fused is about the bias (LIN-9)", why);
         if (kase_is(k, "fill", "scales"))
-            why = drop(k, "fill", "normal", "fill=scales needs scales", why);
+            why = kase_drop(k, "fill", "normal", "fill=scales needs scales", why);
     }
     if (kase_is(k, "bias", "f32") && !kase_is(k, "out", "f32"))
-        why = drop(k, "bias", "bf16", "bias=f32 needs out=f32 (LIN-9)", why);
+        why = kase_drop(k, "bias", "bf16", "bias=f32 needs out=f32 (LIN-9)", why);
     if (!kase_is(k, "acc", "own"))
-        why = drop(k, "as", "0", "as needs acc=own", why);
+        why = kase_drop(k, "as", "0", "as needs acc=own", why);
     if (!kase_is(k, "acc", "none") && out_row(k) * out_bytes(k) % 32)
-        why = drop(k, "os", "-1", "with out_acc, rows of out are aligned (LIN-2, LIN-4)", why);
+        why = kase_drop(k, "os", "-1", "with out_acc, rows of out are aligned (LIN-2, LIN-4)", why);
     if (is_shared(k))
-        why = drop(k, "bs", "0", "out_acc flattens, so bs=0 where it is out (LIN-4)", why);
+        why = kase_drop(k, "bs", "0", "out_acc flattens, so bs=0 where it is out (LIN-4)", why);
     if (kase_is(k, "fill", "ties") && kase_int(k, "K") < 4)
-        why = drop(k, "fill", "normal", "fill=ties needs K of 4 or more", why);
+        why = kase_drop(k, "fill", "normal", "fill=ties needs K of 4 or more", why);
     if (kase_int(k, "K") == 0 && kase_is(k, "acc", "none") && kase_is(k, "bias", "none"))
-        why = drop(k, "fill", "zero-rows", "K=0 without out_acc and bias gives zeros: fill=zero-rows", why);
+        why = kase_drop(k, "fill", "zero-rows", "K=0 without out_acc and bias gives zeros: fill=zero-rows", why);
     return why;
 }
 
 static int heavy(const struct kase *k)
 {
-    const int64_t b = rank_of(k) == 3 ? kase_int(k, "B") : 1;
+    const int64_t b = kase_rank(k) == 3 ? kase_int(k, "B") : 1;
     return b * kase_int(k, "M") * kase_int(k, "N") * kase_int(k, "K") > HEAVY;
 }
 
@@ -152,7 +139,7 @@ static void rows_tensor(struct call *c, int slot, const char *name, enum lc_dtyp
                         int64_t between)
 {
     const struct kase *const k = &c->id;
-    const int rank = rank_of(k), skip = 3 - rank;
+    const int rank = kase_rank(k), skip = 3 - rank;
     const int64_t b = rank == 3 ? kase_int(k, "B") : 1, m = kase_int(k, "M"), batch = m * row + between;
     const int64_t shape[3] = { b, m, cols }, stride[3] = { batch, row, 1 }, storage[3] = { b, m, row }, gaps[2] = { b, batch };
     call_tensor(c, slot, name, dtype, dir, rank, shape + skip, stride + skip, between ? 2 : rank,
@@ -183,7 +170,7 @@ static void build(struct call *c)
     const struct kase *const k = &c->id;
     const enum lc_dtype x = kase_is(k, "x", "e4m3") ? LC_E4M3 : LC_BF16, out = kase_is(k, "out", "f32") ? LC_F32 : LC_BF16;
     const enum lc_dtype w = is_bf16(k) ? LC_BF16 : kase_is(k, "w", "e4m3") ? LC_E4M3 : LC_E2M1X2;
-    const int64_t m = (rank_of(k) == 3 ? kase_int(k, "B") : 1) * kase_int(k, "M"), n = kase_int(k, "N"), K = kase_int(k, "K");
+    const int64_t m = (kase_rank(k) == 3 ? kase_int(k, "B") : 1) * kase_int(k, "M"), n = kase_int(k, "N"), K = kase_int(k, "K");
     const int64_t w_cols = w == LC_E2M1X2 ? K / 2 : K, w_row = w_cols + kase_int(k, "ws"), one = 1;
     const int64_t w_shape[2] = { n, w_cols }, w_stride[2] = { w_row, 1 }, w_storage[2] = { n, w_row };
     rows_tensor(c, LIN_X, "x", x, DIR_IN, K, K + kase_int(k, "xs"), 0);

@@ -43,11 +43,8 @@ static inline double sign(uint32_t bits)
 void linear_fill_by(struct call *c, const struct recipe *r);
 double linear_normal_w(const struct call *c, int64_t n, int64_t k, int64_t i);
 
-#define FILL(name, ...)                                                                                                          \
-    void linear_fill_##name(struct call *c)                                                                                      \
-    {                                                                                                                            \
-        static const struct recipe recipe = { __VA_ARGS__ };                                                                     \
-        linear_fill_by(c, &recipe);                                                                                              \
-    }
+/* clang-format off */
+#define FILL(name, ...) void linear_fill_##name(struct call *c) { linear_fill_by(c, &(const struct recipe) { __VA_ARGS__ }); }
+/* clang-format on */
 
 #endif

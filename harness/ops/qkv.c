@@ -9,14 +9,6 @@
 #include "../relations.h"
 #include "../scales.h"
 
-static const char *drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why)
-{
-    if (kase_is(k, axis, value))
-        return why;
-    kase_set(k, axis, value);
-    return why ? why : reason;
-}
-
 static const char *settle(struct kase *k)
 {
     static const struct {
@@ -37,22 +29,23 @@ static const char *settle(struct kase *k)
     }
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
         if (kase_int(k, counts[i].axis) < counts[i].least)
-            why = drop(k, counts[i].axis, counts[i].first, "M is not negative, Hq, Hkv, P are at least 1, D at least 2", why);
+            why = kase_drop(k, counts[i].axis, counts[i].first, "M is not negative, Hq, Hkv, P are at least 1, D at least 2",
+                            why);
     const int64_t rot = kase_int(k, "rot");
     if (rot < 0 || rot % 2 || rot > kase_int(k, "D"))
-        why = drop(k, "rot", "0", "rot is even and at most D (QKV-3)", why);
+        why = kase_drop(k, "rot", "0", "rot is even and at most D (QKV-3)", why);
     if (kase_int(k, "xs") < 0 || (kase_int(k, "xs") % 16 && kase_int(k, "M") > 1))
-        why = drop(k, "xs", "0", "row strides are multiples of 16 elements (QKV-5)", why);
+        why = kase_drop(k, "xs", "0", "row strides are multiples of 16 elements (QKV-5)", why);
     if (!(kase_real(k, "eps") > 0) || !isfinite(kase_real(k, "eps")))
-        why = drop(k, "eps", "1e-6", "eps is positive and finite (RMS-12)", why);
+        why = kase_drop(k, "eps", "1e-6", "eps is positive and finite (RMS-12)", why);
     if (kase_is(k, "dialect", "bf16rot"))
-        why = drop(k, "table", "bf16", "dialect=bf16rot has a BF16 table (QKV-3)", why);
+        why = kase_drop(k, "table", "bf16", "dialect=bf16rot has a BF16 table (QKV-3)", why);
     if (kase_is(k, "dialect", "unfused-bias") && kase_is(k, "bias", "-"))
-        why = drop(k, "bias", "bf16", "dialect=unfused-bias is about the bias (QKV-4)", why);
+        why = kase_drop(k, "bias", "bf16", "dialect=unfused-bias is about the bias (QKV-4)", why);
     if (kase_is(k, "fill", "cancel") && kase_is(k, "bias", "-"))
-        why = drop(k, "bias", "bf16", "fill=cancel is about the bias", why);
+        why = kase_drop(k, "bias", "bf16", "fill=cancel is about the bias", why);
     if (kase_is(k, "fill", "ties"))
-        why = drop(k, "eps", "1.75", "fill=ties needs eps=1.75", why);
+        why = kase_drop(k, "eps", "1.75", "fill=ties needs eps=1.75", why);
     return why;
 }
 

@@ -8,19 +8,6 @@
 #include "../scales.h"
 #include "rmsnorm.h"
 
-static int rank_of(const struct kase *k)
-{
-    return kase_is(k, "rank", "3") ? 3 : 2;
-}
-
-static const char *drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why)
-{
-    if (kase_is(k, axis, value))
-        return why;
-    kase_set(k, axis, value);
-    return why ? why : reason;
-}
-
 static const char *settle(struct kase *k)
 {
     const char *why = NULL;
@@ -39,48 +26,48 @@ static const char *settle(struct kase *k)
         return "bad stands alone: one good call, spoiled";
     }
     if (kase_is(k, "dialect", "hf")) {
-        why = drop(k, "scale", "1", "dialect=hf has no scale (RMS-13)", why);
+        why = kase_drop(k, "scale", "1", "dialect=hf has no scale (RMS-13)", why);
         if (kase_is(k, "out", "f32"))
-            why = drop(k, "out", "bf16", "dialect=hf: y is BF16 (RMS-13)", why);
+            why = kase_drop(k, "out", "bf16", "dialect=hf: y is BF16 (RMS-13)", why);
     }
     if (kase_is(k, "dialect", "f32res"))
-        why = drop(k, "res", "1", "dialect=f32res is about the residual (RMS-13)", why);
+        why = kase_drop(k, "res", "1", "dialect=f32res is about the residual (RMS-13)", why);
     if (kase_is(k, "dialect", "f32cast"))
-        why = drop(k, "out", "e4m3", "dialect=f32cast is about the cast (RMS-6)", why);
+        why = kase_drop(k, "out", "e4m3", "dialect=f32cast is about the cast (RMS-6)", why);
     for (int i = 0; strides[i]; i++)
-        if (kase_int(k, strides[i]) < 0 || (kase_int(k, strides[i]) % 16 && (kase_int(k, "M") > 1 || rank_of(k) == 3)))
-            why = drop(k, strides[i], "0", "row strides are multiples of 16 elements (RMS-8)", why);
+        if (kase_int(k, strides[i]) < 0 || (kase_int(k, strides[i]) % 16 && (kase_int(k, "M") > 1 || kase_rank(k) == 3)))
+            why = kase_drop(k, strides[i], "0", "row strides are multiples of 16 elements (RMS-8)", why);
     if (kase_int(k, "bs") < 0 || kase_int(k, "bs") % 16)
-        why = drop(k, "bs", "0", "bs is a multiple of 16 (RMS-8)", why);
+        why = kase_drop(k, "bs", "0", "bs is a multiple of 16 (RMS-8)", why);
     if (kase_int(k, "d") < 1)
-        why = drop(k, "d", "128", "d is at least 1 (RMS-9)", why);
+        why = kase_drop(k, "d", "128", "d is at least 1 (RMS-9)", why);
     if (kase_int(k, "M") < 0)
-        why = drop(k, "M", "17", "M is not negative", why);
+        why = kase_drop(k, "M", "17", "M is not negative", why);
     if (kase_int(k, "B") < 0)
-        why = drop(k, "B", "2", "B is not negative", why);
-    if (rank_of(k) == 2) {
-        why = drop(k, "B", "2", "B needs rank=3", why);
-        why = drop(k, "bs", "0", "bs needs rank=3", why);
-        why = drop(k, "perm", "0", "perm needs rank=3", why);
+        why = kase_drop(k, "B", "2", "B is not negative", why);
+    if (kase_rank(k) == 2) {
+        why = kase_drop(k, "B", "2", "B needs rank=3", why);
+        why = kase_drop(k, "bs", "0", "bs needs rank=3", why);
+        why = kase_drop(k, "perm", "0", "perm needs rank=3", why);
     }
     if (kase_int(k, "bs"))
-        why = drop(k, "perm", "0", "perm needs bs=0", why);
+        why = kase_drop(k, "perm", "0", "perm needs bs=0", why);
     if (!kase_int(k, "bf16") || kase_is(k, "out", "bf16"))
-        why = drop(k, "bfs", "0", "bfs needs bf16=1 and storage of its own", why);
+        why = kase_drop(k, "bfs", "0", "bfs needs bf16=1 and storage of its own", why);
     if (!kase_int(k, "res")) {
-        why = drop(k, "rs", "0", "rs needs res=1", why);
-        why = drop(k, "ros", "0", "ros needs res=1", why);
-        why = drop(k, "alias", "0", "alias needs res=1", why);
+        why = kase_drop(k, "rs", "0", "rs needs res=1", why);
+        why = kase_drop(k, "ros", "0", "ros needs res=1", why);
+        why = kase_drop(k, "alias", "0", "alias needs res=1", why);
     }
     if (kase_int(k, "alias"))
-        why = drop(k, "rs", "0", "alias=1: the residual is x's own view", why);
+        why = kase_drop(k, "rs", "0", "alias=1: the residual is x's own view", why);
     if (!(kase_real(k, "eps") > 0) || !isfinite(kase_real(k, "eps")))
-        why = drop(k, "eps", "1e-6", "eps is positive and finite (RMS-12)", why);
+        why = kase_drop(k, "eps", "1e-6", "eps is positive and finite (RMS-12)", why);
     if (!isfinite(kase_real(k, "scale")))
-        why = drop(k, "scale", "1", "scale is finite (RMS-12)", why);
+        why = kase_drop(k, "scale", "1", "scale is finite (RMS-12)", why);
     if (kase_is(k, "out", "e4m3")) {
-        why = drop(k, "os", "0", "codes are contiguous (CAST-10)", why);
-        const char *const scales = scales_settle(k, kase_int(k, "d"), rank_of(k) == 3 ? kase_int(k, "B") : 1);
+        why = kase_drop(k, "os", "0", "codes are contiguous (CAST-10)", why);
+        const char *const scales = scales_settle(k, kase_int(k, "d"), kase_rank(k) == 3 ? kase_int(k, "B") : 1);
         why = why ? why : scales;
     } else {
         struct kase before = *k;
@@ -88,16 +75,17 @@ static const char *settle(struct kase *k)
         why = why || kase_same(&before, k) ? why : "G, sf, round, utccp, ragged need out=e4m3";
     }
     if (kase_int(k, "res") && kase_int(k, "bf16") && kase_is(k, "out", "e4m3") && kase_int(k, "utccp"))
-        why = drop(k, "off", "0", "off needs an operand that is switched off", why);
+        why = kase_drop(k, "off", "0", "off needs an operand that is switched off", why);
     if (kase_is(k, "fill", "ties") || kase_is(k, "fill", "pow2-edges")) { /* make rstd a power of two */
-        why = drop(k, "eps", kase_is(k, "fill", "ties") ? "1.75" : "0.75", "fill=ties needs eps=1.75, pow2-edges eps=0.75", why);
-        why = drop(k, "scale", "1", "fill=ties and pow2-edges need scale=1", why);
-        why = drop(k, "alias", "0", "fill=ties and pow2-edges set the residual", why);
+        why = kase_drop(k, "eps", kase_is(k, "fill", "ties") ? "1.75" : "0.75", "fill=ties needs eps=1.75, pow2-edges eps=0.75",
+                        why);
+        why = kase_drop(k, "scale", "1", "fill=ties and pow2-edges need scale=1", why);
+        why = kase_drop(k, "alias", "0", "fill=ties and pow2-edges set the residual", why);
     }
     if (kase_real(k, "scale") == 0)
-        why = drop(k, "fill", "zero-rows", "scale=0 makes every y zero: fill=zero-rows", why);
+        why = kase_drop(k, "fill", "zero-rows", "scale=0 makes every y zero: fill=zero-rows", why);
     if (kase_is(k, "fill", "brink")) {
-        why = drop(k, "alias", "0", "fill=brink sets the residual", why);
+        why = kase_drop(k, "alias", "0", "fill=brink sets the residual", why);
     }
     return why;
 }
@@ -106,7 +94,7 @@ static const char *settle(struct kase *k)
 static void rows_tensor(struct call *c, int slot, const char *name, enum lc_dtype dtype, enum dir dir, int64_t extra, int dense)
 {
     const struct kase *const k = &c->id;
-    const int rank = rank_of(k);
+    const int rank = kase_rank(k);
     const int64_t d = kase_int(k, "d");
     struct rows_view v = { .rank = rank, .batch = kase_int(k, "B"), .m = kase_int(k, "M"), .cols = d };
     if (!dense) {

@@ -9,14 +9,6 @@
 
 enum { MOST_ELEMENTS = 1 << 24 }; /* of a case's table */
 
-static const char *drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why)
-{
-    if (kase_is(k, axis, value))
-        return why;
-    kase_set(k, axis, value);
-    return why ? why : reason;
-}
-
 static const char *settle(struct kase *k)
 {
     static const char *const gaps[] = { "xs", "hs", "rs", "khs", "os", "ohs", "ros", NULL };
@@ -36,15 +28,15 @@ static const char *settle(struct kase *k)
     }
     for (int i = 0; gaps[i]; i++)
         if (kase_int(k, gaps[i]) < 0)
-            why = drop(k, gaps[i], "0", "gaps are not negative", why);
+            why = kase_drop(k, gaps[i], "0", "gaps are not negative", why);
     if (kase_int(k, "M") < 0)
-        why = drop(k, "M", "17", "M is not negative", why);
+        why = kase_drop(k, "M", "17", "M is not negative", why);
     if (kase_int(k, "heads") < 1)
-        why = drop(k, "heads", "3", "heads is at least 1 (APPLY-6)", why);
+        why = kase_drop(k, "heads", "3", "heads is at least 1 (APPLY-6)", why);
     if (kase_int(k, "kv") < 0)
-        why = drop(k, "kv", "1", "kv is not negative", why);
+        why = kase_drop(k, "kv", "1", "kv is not negative", why);
     if (kase_int(k, "d") < 2)
-        why = drop(k, "d", "128", "d is at least 2 (APPLY-5)", why);
+        why = kase_drop(k, "d", "128", "d is at least 2 (APPLY-5)", why);
     if (kase_int(k, "rot") < 2 || kase_int(k, "rot") % 2 || kase_int(k, "rot") > kase_int(k, "d")) {
         k->i[axis_of(k->op, "rot")] = kase_int(k, "d") / 2 * 2;
         why = why ? why : "rot is even, 2 to d (APPLY-5)";
@@ -54,27 +46,27 @@ static const char *settle(struct kase *k)
         why = why ? why : "offset is 0 to d - rot (APPLY-5)";
     }
     if (kase_int(k, "rows") < 1 || kase_int(k, "rows") * kase_int(k, "rot") > MOST_ELEMENTS)
-        why = drop(k, "rows", "64", "rows is at least 1, and the table has at most 2^24 elements", why);
+        why = kase_drop(k, "rows", "64", "rows is at least 1, and the table has at most 2^24 elements", why);
     if (kase_is(k, "pos", "permuted") && kase_int(k, "rows") < kase_int(k, "M"))
-        why = drop(k, "pos", "random", "pos=permuted needs a row of the table for each token", why);
+        why = kase_drop(k, "pos", "random", "pos=permuted needs a row of the table for each token", why);
     if (!kase_int(k, "kv")) {
-        why = drop(k, "rs", "0", "rs needs a key", why);
-        why = drop(k, "khs", "0", "khs needs a key", why);
-        why = drop(k, "ros", "0", "ros needs a key", why);
-        why = drop(k, "buf", "0", "buf=1 needs a key", why);
+        why = kase_drop(k, "rs", "0", "rs needs a key", why);
+        why = kase_drop(k, "khs", "0", "khs needs a key", why);
+        why = kase_drop(k, "ros", "0", "ros needs a key", why);
+        why = kase_drop(k, "buf", "0", "buf=1 needs a key", why);
     }
     if (kase_int(k, "buf")) { /* [query heads | key heads] of each token */
-        why = drop(k, "khs", "0", "buf=1: query's strides are key's too", why);
-        why = drop(k, "rs", "0", "buf=1: query's strides are key's too", why);
-        why = drop(k, "by", "token", "buf=1: query's strides are key's too", why);
+        why = kase_drop(k, "khs", "0", "buf=1: query's strides are key's too", why);
+        why = kase_drop(k, "rs", "0", "buf=1: query's strides are key's too", why);
+        why = kase_drop(k, "by", "token", "buf=1: query's strides are key's too", why);
     }
     if (!kase_is(k, "to", "own")) {
-        why = drop(k, "os", "0", "os needs to=own", why);
-        why = drop(k, "ohs", "0", "ohs needs to=own", why);
-        why = drop(k, "ros", "0", "ros needs to=own", why);
+        why = kase_drop(k, "os", "0", "os needs to=own", why);
+        why = kase_drop(k, "ohs", "0", "ohs needs to=own", why);
+        why = kase_drop(k, "ros", "0", "ros needs to=own", why);
     }
     if (kase_int(k, "M") == 0)
-        why = drop(k, "past", "0", "past=1 needs a token", why);
+        why = kase_drop(k, "past", "0", "past=1 needs a token", why);
     return why;
 }
 

@@ -14,23 +14,15 @@ static bool is_packed(const struct kase *k, const char *axis)
     return kase_is(k, axis, "rowp") || kase_is(k, axis, "col") || kase_is(k, axis, "utccp");
 }
 
-static const char *drop(struct kase *k, const char *axis, const char *value, const char *reason, const char *why)
-{
-    if (kase_is(k, axis, value))
-        return why;
-    kase_set(k, axis, value);
-    return reason;
-}
-
 static const char *settle(struct kase *k)
 {
     const char *why = NULL;
     if (kase_int(k, "M") < 0 || kase_int(k, "B") < 0 || kase_int(k, "ds") < 1 || kase_int(k, "bf") < 1 || kase_int(k, "bt") < 1) {
-        why = drop(k, "M", "17", "M and B are not negative; ds, bf and bt are at least 1", why);
-        why = drop(k, "B", "2", "M and B are not negative; ds, bf and bt are at least 1", why);
-        why = drop(k, "ds", "8", "M and B are not negative; ds, bf and bt are at least 1", why);
-        why = drop(k, "bf", "128", "M and B are not negative; ds, bf and bt are at least 1", why);
-        why = drop(k, "bt", "128", "M and B are not negative; ds, bf and bt are at least 1", why);
+        why = kase_drop(k, "M", "17", "M and B are not negative; ds, bf and bt are at least 1", why);
+        why = kase_drop(k, "B", "2", "M and B are not negative; ds, bf and bt are at least 1", why);
+        why = kase_drop(k, "ds", "8", "M and B are not negative; ds, bf and bt are at least 1", why);
+        why = kase_drop(k, "bf", "128", "M and B are not negative; ds, bf and bt are at least 1", why);
+        why = kase_drop(k, "bt", "128", "M and B are not negative; ds, bf and bt are at least 1", why);
     }
     if (!kase_is(k, "bad", "-")) {
         struct kase plain;
@@ -43,26 +35,26 @@ static const char *settle(struct kase *k)
         return "bad stands alone: one good call, spoiled";
     }
     if (kase_is(k, "from", "weight")) {
-        why = drop(k, "to", "col", "weight scales go to SF-3, and have no batch: to=col, rank=2 (SF-5)", why);
-        why = drop(k, "rank", "2", "weight scales go to SF-3, and have no batch: to=col, rank=2 (SF-5)", why);
+        why = kase_drop(k, "to", "col", "weight scales go to SF-3, and have no batch: to=col, rank=2 (SF-5)", why);
+        why = kase_drop(k, "rank", "2", "weight scales go to SF-3, and have no batch: to=col, rank=2 (SF-5)", why);
     }
     const bool utccp = kase_is(k, "from", "utccp") || kase_is(k, "to", "utccp");
     if (utccp) {
-        why = drop(k, "rank", "2", "utccp has no batch and whole words: rank=2, ragged=- (SF-4)", why);
-        why = drop(k, "ragged", "-", "utccp has no batch and whole words: rank=2, ragged=- (SF-4)", why);
+        why = kase_drop(k, "rank", "2", "utccp has no batch and whole words: rank=2, ragged=- (SF-4)", why);
+        why = kase_drop(k, "ragged", "-", "utccp has no batch and whole words: rank=2, ragged=- (SF-4)", why);
     }
     if (!is_packed(k, "from") && !is_packed(k, "to"))
-        why = drop(k, "ragged", "-", "ragged needs a packed layout (SF-6)", why);
+        why = kase_drop(k, "ragged", "-", "ragged needs a packed layout (SF-6)", why);
     else if (kase_int(k, "ds") % 4 && kase_is(k, "ragged", "-"))
-        why = drop(k, "ds", "8", "packed layouts need a multiple of 4 groups, or ragged (SF-2, SF-3, SF-6)", why);
+        why = kase_drop(k, "ds", "8", "packed layouts need a multiple of 4 groups, or ragged (SF-2, SF-3, SF-6)", why);
     if (!kase_is(k, "from", "utccp"))
-        why = drop(k, "bf", "128", "bf needs from=utccp", why);
+        why = kase_drop(k, "bf", "128", "bf needs from=utccp", why);
     if (!kase_is(k, "to", "utccp"))
-        why = drop(k, "bt", "128", "bt needs to=utccp", why);
+        why = kase_drop(k, "bt", "128", "bt needs to=utccp", why);
     if (kase_is(k, "rank", "2"))
-        why = drop(k, "B", "2", "B needs rank=3", why);
+        why = kase_drop(k, "B", "2", "B needs rank=3", why);
     if (kase_is(k, "fill", "specials") && (is_packed(k, "from") || is_packed(k, "to")))
-        why = drop(k, "fill", "normal", "fill=specials needs f32 on both sides (SF-5)", why);
+        why = kase_drop(k, "fill", "normal", "fill=specials needs f32 on both sides (SF-5)", why);
     return why;
 }
 
@@ -70,7 +62,7 @@ static const char *settle(struct kase *k)
 static void side(struct call *c, int slot, const char *name, enum dir dir, const char *axis, int64_t m, int64_t block)
 {
     const struct kase *const k = &c->id;
-    const int rank = kase_is(k, "rank", "3") ? 3 : 2, skip = 3 - rank;
+    const int rank = kase_rank(k), skip = 3 - rank;
     const bool packed = is_packed(k, axis), col = kase_is(k, axis, "col") || kase_is(k, axis, "colf");
     const int64_t b = rank == 3 ? kase_int(k, "B") : 1, ds = kase_int(k, "ds"), n = packed ? (ds + 3) / 4 : ds;
     const int64_t m_pad = round_up(m, 4), rows = round_up(m, block) / block * round_up(block, 128) + 64; /* some that no m has */
