@@ -21,6 +21,7 @@ struct fast_kv {
     struct fast_div heads, page;
     float eps, scale;
     int32_t d, rotary_dim, offset, groups, code_align;
+    uint32_t share; /* heads that a lane of fast_kv_quick does one after the other */
     bool weight_f32, table_f32, positions_wide, slots_wide, slots_narrow; /* narrow: the capacity fits 31 bits */
     bool hadamard, cast, bf16_stages, interleaved, conjugate, per_head;
     bool words; /* scale bytes go in aligned words of four groups */
@@ -28,7 +29,7 @@ struct fast_kv {
     struct fast_kv_step {
         int64_t codes, scales;
         uint32_t first;
-    } next; /* from a head to the next one of its token */
+    } next; /* from a head to the next one of its token: scales where a head has whole words of an sf, else first */
 };
 
 enum { FAST_KV_THREADS = 256, FAST_KV_WARPS = FAST_KV_THREADS / 32 };
