@@ -21,7 +21,7 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_warp(const __g
     __shared__ float4 shared[FAST_KV_WARPS * 64 * V];
     const int warp = (int) threadIdx.x / 32, lane = (int) threadIdx.x & (LANES - 1), part = ((int) threadIdx.x & 31) / LANES;
     const uint32_t unit = (blockIdx.x * FAST_KV_WARPS + (uint32_t) warp) * (32 / LANES) + (uint32_t) part;
-    const struct fast_kv_at at = fast_kv_locate<false>(p, unit);
+    const struct fast_kv_at at = fast_kv_locate<false>(p, unit, fast_kv_ask(p, unit));
     const int d = unit < p.rows ? p.d : 0; /* a head past the end takes part with no elements */
     const char *const x = p.x + (int64_t) at.token * p.token + (int64_t) at.head * p.head;
     float v[V][8];
@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_block(const __
 {
     extern __shared__ float4 fast_kv_shared[];
     float *const v = (float *) fast_kv_shared;
-    const struct fast_kv_at at = fast_kv_locate<false>(p, blockIdx.x);
+    const struct fast_kv_at at = fast_kv_locate<false>(p, blockIdx.x, fast_kv_ask(p, blockIdx.x));
     const int tid = (int) threadIdx.x, d = p.d, step = FAST_KV_THREADS * 8;
     const char *const x = p.x + (int64_t) at.token * p.token + (int64_t) at.head * p.head;
     if (!at.active)

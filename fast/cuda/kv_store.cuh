@@ -55,9 +55,29 @@ static __device__ __forceinline__ char *fast_kv_place(const struct fast_kv_bytes
     return b.base + page * b.page + row * b.row + (int64_t) head * b.head;
 }
 
+/* What the call says of a token; both loads are under way before either is waited for. */
+struct fast_kv_asked {
+    int64_t position, slot;
+};
+
+static __device__ __forceinline__ struct fast_kv_asked fast_kv_ask(const struct fast_kv &p, uint32_t unit)
+{
+    struct fast_kv_asked a = {};
+    if (unit >= p.rows)
+        return a;
+    const uint32_t token = fast_divide(unit, p.heads);
+    if (p.table != nullptr)
+        a.position = fast_kv_index(p.positions, p.positions_wide, token);
+    if (p.slots != nullptr)
+        a.slot = fast_kv_index(p.slots, p.slots_wide, token);
+    return a;
+}
+
 /* KV-2, KV-3, KV-5. ERR-2: of a slot past the pool or a position outside the table nothing is read or written. NARROW: so the
  * slots are known to be, and no 64-bit division is compiled. */
-template <bool NARROW> static __device__ __forceinline__ struct fast_kv_at fast_kv_locate(const struct fast_kv &p, uint32_t unit)
+template <bool NARROW>
+static __device__ __forceinline__ struct fast_kv_at fast_kv_locate(const struct fast_kv &p, uint32_t unit,
+                                                                   const struct fast_kv_asked &asked)
 {
     struct fast_kv_at at = {};
     if (unit >= p.rows)
@@ -66,13 +86,13 @@ template <bool NARROW> static __device__ __forceinline__ struct fast_kv_at fast_
     at.head = unit - at.token * p.heads.by;
     at.active = true;
     if (p.table != nullptr) {
-        const int64_t position = fast_kv_index(p.positions, p.positions_wide, at.token);
+        const int64_t position = asked.position;
         at.active = position >= 0 && position < p.table_rows;
         if (at.active)
             at.row = p.table + position * p.rotary_dim * (p.table_f32 ? 4 : 2);
     }
     if (p.slots != nullptr) {
-        const int64_t slot = fast_kv_index(p.slots, p.slots_wide, at.token);
+        const int64_t slot = asked.slot;
         at.active = at.active && slot >= 0 && slot < p.capacity;
         int64_t page = 0, row = 0;
         if (NARROW || p.slots_narrow) {

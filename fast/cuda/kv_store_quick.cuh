@@ -239,10 +239,10 @@ template <class T> static __device__ __forceinline__ T *fast_kv_of_lane(T *p, in
  * apart, so that pairs of a full neox rotation meet in a lane; head_dim and the kind of rotation are constants. p.share heads one
  * after the other, all of one token, or with TOKENS of as many tokens of one head: weights stay in registers, and all that is to
  * be read is asked for at once. A loop that is not unrolled stays in the instruction cache. The norm and the transform are
- * branches that all lanes take alike, once a head. Five blocks a multiprocessor: 96 registers, which none of these kernels
+ * branches that all lanes take alike, once a head. Five blocks a multiprocessor, 96 registers, or four, 128: none of these kernels
  * spills. */
 template <int LANES, int ROPE, bool TOKENS>
-static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, 5) fast_kv_quick(const __grid_constant__ struct fast_kv p)
+static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, TOKENS ? 4 : 5) fast_kv_quick(const __grid_constant__ struct fast_kv p)
 {
     constexpr int D = LANES * 16;
     static_assert(!TOKENS || LANES == 32, "a warp shares the looking up of its tokens");
@@ -255,63 +255,69 @@ static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, 5) fast_kv_quick
     const int64_t step = TOKENS ? p.token : p.head;
     const char *x = p.x + (int64_t) token * p.token + (int64_t) (unit - token * p.heads.by) * p.head + lane * 16;
     const uint32_t there = unit >= p.rows ? 0 : p.rows - unit < share ? (uint32_t) (p.rows - unit) : share; /* heads */
-    uint4 ahead[2] = {}; /* a head past the end takes part as zeros */
+    uint4 ahead[2][2] = {}; /* a head past the end takes part as zeros, or as what was */
     if (there > 0)
-        ahead[0] = fast_stream(x), ahead[1] = fast_stream(x + LANES * 16);
+        ahead[0][0] = fast_stream(x), ahead[0][1] = fast_stream(x + LANES * 16);
+    const uint32_t mine = TOKENS ? unit + ((uint32_t) lane & (share - 1)) : unit; /* TOKENS: a lane looks up one of them */
+    const struct fast_kv_asked asked = fast_kv_ask(p, mine);
     {
         const char *next = x + lane * 16; /* 32 bytes a lane: the whole head */
 #pragma unroll 1
         for (uint32_t u = 1; u < there; u++)
             fast_kv_prefetch(next += step);
     }
-    struct fast_kv_at at = fast_kv_locate<true>(p, TOKENS ? unit + ((uint32_t) lane & (share - 1)) : unit);
+    float w[2][8];
+#pragma unroll
+    for (int k = 0; k < 2; k++)
+        if (p.weight != nullptr)
+            fast_kv_weight<true>(p, (k * LANES + lane) * 8, D, w[k]);
+    struct fast_kv_at at = fast_kv_locate<true>(p, mine, asked);
     if (TOKENS && ROPE != FAST_KV_STILL && at.row != nullptr) { /* rows of the table, in lines of 128 bytes, 1 KiB each or more */
         const int line = (int) ((uint32_t) lane / share) * 128;
         if (line < p.rotary_dim * (p.table_f32 ? 4 : 2))
             fast_kv_prefetch(at.row + line);
     }
-    float w[2][8];
     struct fast_kv_angles angles;
-#pragma unroll
-    for (int k = 0; k < 2; k++)
-        if (p.weight != nullptr)
-            fast_kv_weight<true>(p, (k * LANES + lane) * 8, D, w[k]);
     if (!TOKENS && ROPE != FAST_KV_STILL)
         fast_kv_read_angles<LANES, ROPE>(p, at.row, lane, angles);
     const int first_code = fast_kv_first_code<LANES>(p.code_align < 8, lane);
     struct fast_kv_target to = { at.codes + first_code, fast_kv_scale(p, at, (uint32_t) group), at.active };
     const int64_t first_scale = to.scale - at.scales;
 #pragma unroll 1
-    for (uint32_t u = 0; u < share; u++) {
-        if (TOKENS) {
-            to.codes = fast_kv_of_lane(at.codes, (int) u) + first_code;
-            to.scale = fast_kv_of_lane(at.scales, (int) u) + first_scale;
-            to.active = __shfl_sync(FAST_WARP, at.active ? 1u : 0u, (int) u) != 0;
-            if (ROPE != FAST_KV_STILL)
-                fast_kv_read_angles<LANES, ROPE>(p, fast_kv_of_lane(at.row, (int) u), lane, angles);
-        }
-        float v[2][8];
+    for (uint32_t u = 0; u < share; u += 2) {
 #pragma unroll
-        for (int k = 0; k < 2; k++)
-            fast_bf16_unpack(ahead[k], v[k]);
-        x += step;
-        if (u + 1 < there)
-            ahead[0] = fast_stream(x), ahead[1] = fast_stream(x + LANES * 16);
-        if (p.weight != nullptr) {
-            const float rstd = fast_kv_rstd(p, __fmul_rn(fast_kv_sum<LANES, 2>(v), 1.0f / D)); /* the quotient's bits */
-            fast_kv_weigh(v[0], rstd, w[0]);
-            fast_kv_weigh(v[1], rstd, w[1]);
+        for (uint32_t i = 0; i < 2; i++) { /* two sets of registers for what is under way, so that none is copied */
+            if (i != 0 && u + 1 == share)
+                break;
+            if (TOKENS) {
+                to.codes = fast_kv_of_lane(at.codes, (int) (u + i)) + first_code;
+                to.scale = fast_kv_of_lane(at.scales, (int) (u + i)) + first_scale;
+                to.active = __shfl_sync(FAST_WARP, at.active ? 1u : 0u, (int) (u + i)) != 0;
+                if (ROPE != FAST_KV_STILL)
+                    fast_kv_read_angles<LANES, ROPE>(p, fast_kv_of_lane(at.row, (int) (u + i)), lane, angles);
+            }
+            x += step;
+            if (u + i + 1 < there)
+                ahead[i ^ 1][0] = fast_stream(x), ahead[i ^ 1][1] = fast_stream(x + LANES * 16);
+            float v[2][8];
+            fast_bf16_unpack(ahead[i][0], v[0]);
+            fast_bf16_unpack(ahead[i][1], v[1]);
+            if (p.weight != nullptr) {
+                const float rstd = fast_kv_rstd(p, __fmul_rn(fast_kv_sum<LANES, 2>(v), 1.0f / D)); /* the quotient's bits */
+                fast_kv_weigh(v[0], rstd, w[0]);
+                fast_kv_weigh(v[1], rstd, w[1]);
+            }
+            if (ROPE != FAST_KV_STILL)
+                fast_kv_quick_rotate<LANES, ROPE>(p, lane, angles, v);
+            fast_kv_quick_hadamard<LANES>(p.hadamard, write, read, v);
+            fast_kv_quick_cast<LANES>(p, to, v);
+            if (TOKENS)
+                continue;
+            to.codes += p.next.codes;
+            at.scales += p.next.scales;
+            at.first += p.next.first;
+            to.scale = LANES >= 8 ? to.scale + p.next.scales : fast_kv_scale(p, at, (uint32_t) group);
         }
-        if (ROPE != FAST_KV_STILL)
-            fast_kv_quick_rotate<LANES, ROPE>(p, lane, angles, v);
-        fast_kv_quick_hadamard<LANES>(p.hadamard, write, read, v);
-        fast_kv_quick_cast<LANES>(p, to, v);
-        if (TOKENS)
-            continue;
-        to.codes += p.next.codes;
-        at.scales += p.next.scales;
-        at.first += p.next.first;
-        to.scale = LANES >= 8 ? to.scale + p.next.scales : fast_kv_scale(p, at, (uint32_t) group);
     }
 }
 
