@@ -45,9 +45,20 @@ struct fast_kv_at {
     const char *row; /* of the table; NULL: no rotation */
 };
 
-static __device__ __forceinline__ int64_t fast_kv_index(const void *p, bool wide, uint32_t i)
+/* Entry i of positions or slots, in halves that nothing waits for here. */
+struct fast_kv_entry_bits {
+    int32_t low, high;
+};
+
+static __device__ __forceinline__ struct fast_kv_entry_bits fast_kv_load_entry(const void *p, bool wide, uint32_t i)
 {
-    return wide ? __ldg((const long long *) p + i) : (int64_t) __ldg((const int *) p + i);
+    const int *const at = (const int *) p + (wide ? 2 * (int64_t) i : (int64_t) i);
+    return { __ldg(at), wide ? __ldg(at + 1) : 0 };
+}
+
+static __device__ __forceinline__ int64_t fast_kv_index(const struct fast_kv_entry_bits &e, bool wide)
+{
+    return wide ? (int64_t) ((uint64_t) (uint32_t) e.high << 32 | (uint32_t) e.low) : (int64_t) e.low;
 }
 
 static __device__ __forceinline__ char *fast_kv_place(const struct fast_kv_bytes &b, int64_t page, int64_t row, uint32_t head)
@@ -57,7 +68,7 @@ static __device__ __forceinline__ char *fast_kv_place(const struct fast_kv_bytes
 
 /* What the call says of a token; both loads are under way before either is waited for. */
 struct fast_kv_asked {
-    int64_t position, slot;
+    struct fast_kv_entry_bits position, slot;
 };
 
 static __device__ __forceinline__ struct fast_kv_asked fast_kv_ask(const struct fast_kv &p, uint32_t unit)
@@ -67,9 +78,9 @@ static __device__ __forceinline__ struct fast_kv_asked fast_kv_ask(const struct 
         return a;
     const uint32_t token = fast_divide(unit, p.heads);
     if (p.table != nullptr)
-        a.position = fast_kv_index(p.positions, p.positions_wide, token);
+        a.position = fast_kv_load_entry(p.positions, p.positions_wide, token);
     if (p.slots != nullptr)
-        a.slot = fast_kv_index(p.slots, p.slots_wide, token);
+        a.slot = fast_kv_load_entry(p.slots, p.slots_wide, token);
     return a;
 }
 
@@ -86,13 +97,13 @@ static __device__ __forceinline__ struct fast_kv_at fast_kv_locate(const struct 
     at.head = unit - at.token * p.heads.by;
     at.active = true;
     if (p.table != nullptr) {
-        const int64_t position = asked.position;
+        const int64_t position = fast_kv_index(asked.position, p.positions_wide);
         at.active = position >= 0 && position < p.table_rows;
         if (at.active)
             at.row = p.table + position * p.rotary_dim * (p.table_f32 ? 4 : 2);
     }
     if (p.slots != nullptr) {
-        const int64_t slot = asked.slot;
+        const int64_t slot = fast_kv_index(asked.slot, p.slots_wide);
         at.active = at.active && slot >= 0 && slot < p.capacity;
         int64_t page = 0, row = 0;
         if (NARROW || p.slots_narrow) {

@@ -222,6 +222,37 @@ static __device__ __forceinline__ void fast_kv_quick_cast(const struct fast_kv &
         fast_kv_put(to.scale, (char) (f.bits >> 23));
 }
 
+/* A lane's weights as they lie: BF16 in every other 16 bytes. */
+template <int LANES>
+static __device__ __forceinline__ void fast_kv_load_weights(const struct fast_kv &p, int lane, uint4 (&bits)[4])
+{
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        const int c = (k * LANES + lane) * 8;
+        if (p.weight_f32) {
+            bits[2 * k] = __ldg((const uint4 *) p.weight + c / 4);
+            bits[2 * k + 1] = __ldg((const uint4 *) p.weight + c / 4 + 1);
+        } else {
+            bits[2 * k] = __ldg((const uint4 *) p.weight + c / 8);
+        }
+    }
+}
+
+static __device__ __forceinline__ void fast_kv_weights(const struct fast_kv &p, const uint4 (&bits)[4], float (&w)[2][8])
+{
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        const uint4 a = bits[2 * k], b = bits[2 * k + 1];
+        if (p.weight_f32) {
+            w[k][0] = __uint_as_float(a.x), w[k][1] = __uint_as_float(a.y), w[k][2] = __uint_as_float(a.z);
+            w[k][3] = __uint_as_float(a.w), w[k][4] = __uint_as_float(b.x), w[k][5] = __uint_as_float(b.y);
+            w[k][6] = __uint_as_float(b.z), w[k][7] = __uint_as_float(b.w);
+        } else {
+            fast_bf16_unpack(a, w[k]);
+        }
+    }
+}
+
 static __device__ __forceinline__ void fast_kv_prefetch(const void *p)
 {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(p));
@@ -266,11 +297,9 @@ static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, TOKENS ? 4 : 5) 
         for (uint32_t u = 1; u < there; u++)
             fast_kv_prefetch(next += step);
     }
-    float w[2][8];
-#pragma unroll
-    for (int k = 0; k < 2; k++)
-        if (p.weight != nullptr)
-            fast_kv_weight<true>(p, (k * LANES + lane) * 8, D, w[k]);
+    uint4 weight[4] = {};
+    if (p.weight != nullptr)
+        fast_kv_load_weights<LANES>(p, lane, weight);
     struct fast_kv_at at = fast_kv_locate<true>(p, mine, asked);
     if (TOKENS && ROPE != FAST_KV_STILL && at.row != nullptr) { /* rows of the table, in lines of 128 bytes, 1 KiB each or more */
         const int line = (int) ((uint32_t) lane / share) * 128;
@@ -280,6 +309,8 @@ static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, TOKENS ? 4 : 5) 
     struct fast_kv_angles angles;
     if (!TOKENS && ROPE != FAST_KV_STILL)
         fast_kv_read_angles<LANES, ROPE>(p, at.row, lane, angles);
+    float w[2][8];
+    fast_kv_weights(p, weight, w);
     const int first_code = fast_kv_first_code<LANES>(p.code_align < 8, lane);
     struct fast_kv_target to = { at.codes + first_code, fast_kv_scale(p, at, (uint32_t) group), at.active };
     const int64_t first_scale = to.scale - at.scales;
