@@ -186,10 +186,10 @@ static __device__ __forceinline__ float fast_kv_entry(const struct fast_kv &p, c
 static __device__ __forceinline__ void fast_kv_four(const struct fast_kv &p, const char *row, int i, float *e)
 {
     if (p.table_f32) {
-        const float4 q = __ldg((const float4 *) row + i / 4);
+        const float4 q = __ldg((const float4 *) row + (unsigned) i / 4);
         e[0] = q.x, e[1] = q.y, e[2] = q.z, e[3] = q.w;
     } else {
-        const uint2 q = __ldg((const uint2 *) row + i / 4);
+        const uint2 q = __ldg((const uint2 *) row + (unsigned) i / 4);
         e[0] = fast_bf16_lo(q.x), e[1] = fast_bf16_hi(q.x), e[2] = fast_bf16_lo(q.y), e[3] = fast_bf16_hi(q.y);
     }
 }
@@ -201,7 +201,7 @@ static __device__ __forceinline__ void fast_kv_eight(const struct fast_kv &p, co
         fast_kv_four(p, row, i, e);
         fast_kv_four(p, row, i + 4, e + 4);
     } else {
-        fast_bf16_unpack(__ldg((const uint4 *) row + i / 8), e);
+        fast_bf16_unpack(__ldg((const uint4 *) row + (unsigned) i / 8), e);
     }
 }
 

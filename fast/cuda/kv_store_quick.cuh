@@ -12,44 +12,47 @@ enum { FAST_KV_STILL, FAST_KV_OWN, FAST_KV_LANES_0, FAST_KV_LANES_1, FAST_KV_INT
 
 enum { FAST_KV_QUICK_THREADS = 128 };
 
-/* What a lane rotates by: cos, and sin with its sign. OWN: of both vectors. LANES: of the vector that rotates. INTERLEAVED: four
- * of vector 0, four of vector 1. */
+/* What a lane rotates by. OWN: of both vectors. LANES: of the vector that rotates. INTERLEAVED: four of vector 0, four of
+ * vector 1. */
 struct fast_kv_angles {
-    float cos[8], sin[8];
-    bool turn[2]; /* the vector rotates */
+    float cos[8], sin[8]; /* as they are where nothing rotates */
+    bool turn[2];         /* the vector rotates */
+    bool minus;           /* sin has yet to change its sign */
 };
 
 template <int LANES, int ROPE>
 static __device__ __forceinline__ void fast_kv_read_angles(const struct fast_kv &p, const char *row, int lane,
                                                            struct fast_kv_angles &a)
 {
-    const int pairs = p.rotary_dim / 2;
-    bool minus = p.conjugate;
-#pragma unroll
-    for (int j = 0; j < 8; j++)
-        a.cos[j] = a.sin[j] = 0.0f;
+    const int pairs = p.rotary_dim >> 1;
+    a.minus = p.conjugate;
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         const int e = (k * LANES + lane) * 8 - p.offset;
         a.turn[k] = row != nullptr && e >= 0 && e < p.rotary_dim;
         if (ROPE == FAST_KV_INTERLEAVED && a.turn[k]) {
-            fast_kv_four(p, row, e / 2, a.cos + 4 * k);
-            fast_kv_four(p, row, pairs + e / 2, a.sin + 4 * k);
+            fast_kv_four(p, row, e >> 1, a.cos + 4 * k);
+            fast_kv_four(p, row, pairs + (e >> 1), a.sin + 4 * k);
         }
         if (ROPE == FAST_KV_LANES_0 + k && a.turn[k]) {
             const bool second = e >= pairs;
             fast_kv_eight(p, row, second ? e - pairs : e, a.cos);
             fast_kv_eight(p, row, second ? e : e + pairs, a.sin);
-            minus = p.conjugate == second;
+            a.minus = p.conjugate == second;
         }
     }
     if (ROPE == FAST_KV_OWN && row != nullptr) {
         fast_kv_eight(p, row, lane * 8, a.cos);
         fast_kv_eight(p, row, pairs + lane * 8, a.sin);
     }
+}
+
+/* Apart from fast_kv_read_angles, as this waits for what is read. */
+static __device__ __forceinline__ void fast_kv_sign_angles(struct fast_kv_angles &a)
+{
 #pragma unroll
     for (int j = 0; j < 8; j++)
-        a.sin[j] = minus ? -a.sin[j] : a.sin[j];
+        a.sin[j] = a.minus ? -a.sin[j] : a.sin[j];
 }
 
 /* APPLY-1. All lanes call this. */
@@ -68,8 +71,8 @@ static __device__ __forceinline__ void fast_kv_quick_rotate(const struct fast_kv
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         if (ROPE == FAST_KV_LANES_0 + k) {
-            const int far = p.rotary_dim / 16, e = (k * LANES + lane) * 8 - p.offset;
-            const int other = ((int) threadIdx.x & 31) + (e < 0 || e >= p.rotary_dim ? 0 : e < p.rotary_dim / 2 ? far : -far);
+            const int far = p.rotary_dim >> 4, e = (k * LANES + lane) * 8 - p.offset;
+            const int other = ((int) threadIdx.x & 31) + (e < 0 || e >= p.rotary_dim ? 0 : e < p.rotary_dim >> 1 ? far : -far);
             float partner[8];
 #pragma unroll
             for (int j = 0; j < 8; j++)
@@ -306,11 +309,13 @@ static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, TOKENS ? 4 : 5) 
         if (line < p.rotary_dim * (p.table_f32 ? 4 : 2))
             fast_kv_prefetch(at.row + line);
     }
-    struct fast_kv_angles angles;
-    if (!TOKENS && ROPE != FAST_KV_STILL)
-        fast_kv_read_angles<LANES, ROPE>(p, at.row, lane, angles);
+    struct fast_kv_angles angles[TOKENS ? 2 : 1] = {};
+    if (ROPE != FAST_KV_STILL)
+        fast_kv_read_angles<LANES, ROPE>(p, TOKENS ? fast_kv_of_lane(at.row, 0) : at.row, lane, angles[0]);
     float w[2][8];
     fast_kv_weights(p, weight, w);
+    if (!TOKENS)
+        fast_kv_sign_angles(angles[0]);
     const int first_code = fast_kv_first_code<LANES>(p.code_align < 8, lane);
     struct fast_kv_target to = { at.codes + first_code, fast_kv_scale(p, at, (uint32_t) group), at.active };
     const int64_t first_scale = to.scale - at.scales;
@@ -320,12 +325,13 @@ static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, TOKENS ? 4 : 5) 
         for (uint32_t i = 0; i < 2; i++) { /* two sets of registers for what is under way, so that none is copied */
             if (i != 0 && u + 1 == share)
                 break;
+            struct fast_kv_angles &turns = angles[TOKENS ? i : 0];
             if (TOKENS) {
+                if (ROPE != FAST_KV_STILL) /* of the next token; past the last one those of lanes that look up another */
+                    fast_kv_read_angles<LANES, ROPE>(p, fast_kv_of_lane(at.row, (int) (u + i + 1)), lane, angles[i ^ 1]);
                 to.codes = fast_kv_of_lane(at.codes, (int) (u + i)) + first_code;
                 to.scale = fast_kv_of_lane(at.scales, (int) (u + i)) + first_scale;
                 to.active = __shfl_sync(FAST_WARP, at.active ? 1u : 0u, (int) (u + i)) != 0;
-                if (ROPE != FAST_KV_STILL)
-                    fast_kv_read_angles<LANES, ROPE>(p, fast_kv_of_lane(at.row, (int) (u + i)), lane, angles);
             }
             x += step;
             if (u + i + 1 < there)
@@ -338,8 +344,10 @@ static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, TOKENS ? 4 : 5) 
                 fast_kv_weigh(v[0], rstd, w[0]);
                 fast_kv_weigh(v[1], rstd, w[1]);
             }
+            if (TOKENS)
+                fast_kv_sign_angles(turns);
             if (ROPE != FAST_KV_STILL)
-                fast_kv_quick_rotate<LANES, ROPE>(p, lane, angles, v);
+                fast_kv_quick_rotate<LANES, ROPE>(p, lane, turns, v);
             fast_kv_quick_hadamard<LANES>(p.hadamard, write, read, v);
             fast_kv_quick_cast<LANES>(p, to, v);
             if (TOKENS)
