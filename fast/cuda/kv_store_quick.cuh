@@ -177,7 +177,8 @@ template <int LANES> static __device__ __forceinline__ int fast_kv_group(int lan
 
 /* All lanes call this. Words: e3 + 2 * e4. */
 template <int LANES>
-static __device__ __forceinline__ void fast_kv_quick_put(const struct fast_kv &p, const struct fast_kv_target &to, uint32_t (&q)[4])
+static __device__ __forceinline__ void fast_kv_quick_put(const struct fast_kv &p, const struct fast_kv_target &to,
+                                                         uint32_t (&q)[4])
 {
     if (p.code_align >= 8) { /* lane bit 0 for e4 and words e3 + 2 * e2: 16 neighbours */
         fast_kv_swap(1, q[0], q[2]);
@@ -276,7 +277,8 @@ template <class T> static __device__ __forceinline__ T *fast_kv_of_lane(T *p, in
  * branches that all lanes take alike, once a head. Five blocks a multiprocessor, 96 registers, or four, 128: none of these kernels
  * spills. */
 template <int LANES, int ROPE, bool TOKENS>
-static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, TOKENS ? 4 : 5) fast_kv_quick(const __grid_constant__ struct fast_kv p)
+static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, TOKENS ? 4 : 5)
+    fast_kv_quick(const __grid_constant__ struct fast_kv p)
 {
     constexpr int D = LANES * 16;
     static_assert(!TOKENS || LANES == 32, "a warp shares the looking up of its tokens");
