@@ -4,8 +4,8 @@
  * A head is read once, in vectors of eight neighbours a lane, stays in registers, and only its codes and scale bytes are written.
  * Which lane holds which element, and the order of every sum, follow from head_dim alone (DET-2).
  *
- * Roundings that a square passes on its way into the mean (RMS-3 wants at most 15): 3 in a vector, log2 V <= 2 over a lane's
- * vectors, at most 5 over lanes, 1 for the division: 11. The block kernel sums in f64.
+ * Roundings that a square passes on its way into the mean (RMS-3 wants at most 15): 3 in a chain over two vectors, 2 over chains,
+ * at most 1 over pairs of vectors, at most 5 over lanes, 1 for the division: 12. The block kernel sums in f64.
  * A term of the transform passes one addition for each bit of head_dim and the product with the scale (HAD-3). */
 #include "kv_store_lanes.cuh"
 #include "kv_store_quick.cuh"

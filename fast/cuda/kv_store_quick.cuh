@@ -274,11 +274,10 @@ template <class T> static __device__ __forceinline__ T *fast_kv_of_lane(T *p, in
  * apart, so that pairs of a full neox rotation meet in a lane; head_dim and the kind of rotation are constants. p.share heads one
  * after the other, all of one token, or with TOKENS of as many tokens of one head: weights stay in registers, and all that is to
  * be read is asked for at once. A loop that is not unrolled stays in the instruction cache. The norm and the transform are
- * branches that all lanes take alike, once a head. Five blocks a multiprocessor, 96 registers, or four, 128: none of these kernels
+ * branches that all lanes take alike, once a head. Four blocks a multiprocessor: 128 registers, which none of these kernels
  * spills. */
 template <int LANES, int ROPE, bool TOKENS>
-static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, TOKENS ? 4 : 5)
-    fast_kv_quick(const __grid_constant__ struct fast_kv p)
+static __global__ void __launch_bounds__(FAST_KV_QUICK_THREADS, 4) fast_kv_quick(const __grid_constant__ struct fast_kv p)
 {
     constexpr int D = LANES * 16;
     static_assert(!TOKENS || LANES == 32, "a warp shares the looking up of its tokens");
