@@ -4,8 +4,8 @@
  * A head is read once, in vectors of eight neighbours a lane, stays in registers, and only its codes and scale bytes are written.
  * Which lane holds which element, and the order of every sum, follow from head_dim alone (DET-2).
  *
- * Roundings that a square passes on its way into the mean (RMS-3 wants at most 15): 3 in a vector, log2 V <= 2 over a lane's
- * vectors, at most 5 over lanes, 1 for the division: 11. The block kernel sums in f64.
+ * Roundings that a square passes on its way into the mean (RMS-3 wants at most 15): 3 in a chain over two vectors, 2 over chains,
+ * at most 1 over pairs of vectors, at most 5 over lanes, 1 for the division: 12. The block kernel sums in f64.
  * A term of the transform passes one addition for each bit of head_dim and the product with the scale (HAD-3). */
 #include "kv_store_lanes.cuh"
 #include "kv_store_quick.cuh"
@@ -21,7 +21,7 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_warp(const __g
     __shared__ float4 shared[FAST_KV_WARPS * 64 * V];
     const int warp = (int) threadIdx.x / 32, lane = (int) threadIdx.x & (LANES - 1), part = ((int) threadIdx.x & 31) / LANES;
     const uint32_t unit = (blockIdx.x * FAST_KV_WARPS + (uint32_t) warp) * (32 / LANES) + (uint32_t) part;
-    const struct fast_kv_at at = fast_kv_locate<false>(p, unit);
+    const struct fast_kv_at at = fast_kv_locate<false>(p, unit, fast_kv_ask(p, unit));
     const int d = unit < p.rows ? p.d : 0; /* a head past the end takes part with no elements */
     const char *const x = p.x + (int64_t) at.token * p.token + (int64_t) at.head * p.head;
     float v[V][8];
@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(FAST_KV_THREADS) fast_kv_block(const __
 {
     extern __shared__ float4 fast_kv_shared[];
     float *const v = (float *) fast_kv_shared;
-    const struct fast_kv_at at = fast_kv_locate<false>(p, blockIdx.x);
+    const struct fast_kv_at at = fast_kv_locate<false>(p, blockIdx.x, fast_kv_ask(p, blockIdx.x));
     const int tid = (int) threadIdx.x, d = p.d, step = FAST_KV_THREADS * 8;
     const char *const x = p.x + (int64_t) at.token * p.token + (int64_t) at.head * p.head;
     if (!at.active)
@@ -172,22 +172,49 @@ template <int LANES, int V> static int fast_kv_launch(const struct lc_call *call
                        (p.rows + heads - 1) / heads, FAST_KV_THREADS, p);
 }
 
-template <int LANES, int HEADS> static int fast_kv_launch_quick(const struct lc_call *call, int rope, const struct fast_kv &p)
+static int fast_kv_start(const struct lc_call *call, void (*kernel)(struct fast_kv), int64_t grid, struct fast_kv p)
 {
-    static void (*const kernels[])(struct fast_kv) = {
-        fast_kv_quick<LANES, HEADS, FAST_KV_STILL>,       fast_kv_quick<LANES, HEADS, FAST_KV_OWN>,
-        fast_kv_quick<LANES, HEADS, FAST_KV_LANES_0>,     fast_kv_quick<LANES, HEADS, FAST_KV_LANES_1>,
-        fast_kv_quick<LANES, HEADS, FAST_KV_INTERLEAVED>,
-    };
-    const int64_t heads = (int64_t) HEADS * (FAST_KV_QUICK_THREADS / LANES); /* of a block */
-    return fast_launch(call, "kv_store", kernels[rope], (p.rows + heads - 1) / heads, FAST_KV_QUICK_THREADS, p);
+#if KV_EARLY
+    int major = 0;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, call->device) == cudaSuccess && major >= 9 &&
+        p.rows < INT32_MAX) {
+        cudaLaunchAttribute early = {};
+        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+        early.val.programmaticStreamSerializationAllowed = 1;
+        cudaLaunchConfig_t config = {};
+        config.gridDim = dim3((unsigned) grid);
+        config.blockDim = dim3(FAST_KV_QUICK_THREADS);
+        config.stream = (cudaStream_t) call->stream;
+        config.attrs = &early;
+        config.numAttrs = 1;
+        void *args[] = { &p };
+        const cudaError_t e = cudaLaunchKernelExC(&config, (const void *) kernel, args), last = cudaGetLastError();
+        const cudaError_t bad = e != cudaSuccess ? e : last;
+        return bad == cudaSuccess ? LC_OK : fast_fail(call, LC_FAILED, "kv_store", cudaGetErrorString(bad));
+    }
+#endif
+    return fast_launch(call, "kv_store", kernel, grid, FAST_KV_QUICK_THREADS, p);
 }
 
-/* Several heads a lane where enough threads are left to fill a device, else one: few tokens want to be done soon. */
-template <int LANES> static int fast_kv_share(const struct lc_call *call, int rope, const struct fast_kv &p)
+/* Several heads a lane where 2048 warps are left, which a device of 132 multiprocessors holds all at once, else fewer: few tokens
+ * want to be done soon. */
+template <int LANES> static int fast_kv_launch_quick(const struct lc_call *call, int rope, const struct fast_kv &p)
 {
-    const bool many = p.heads.by % 4 == 0 && p.rows * LANES >= 1 << 18;
-    return many ? fast_kv_launch_quick<LANES, 4>(call, rope, p) : fast_kv_launch_quick<LANES, 1>(call, rope, p);
+    constexpr bool whole = LANES == 32; /* a warp a head */
+    static void (*const kernels[][2])(struct fast_kv) = {
+        { fast_kv_quick<LANES, FAST_KV_STILL, false>, fast_kv_quick<LANES, FAST_KV_STILL, whole> },
+        { fast_kv_quick<LANES, FAST_KV_OWN, false>, fast_kv_quick<LANES, FAST_KV_OWN, whole> },
+        { fast_kv_quick<LANES, FAST_KV_LANES_0, false>, fast_kv_quick<LANES, FAST_KV_LANES_0, whole> },
+        { fast_kv_quick<LANES, FAST_KV_LANES_1, false>, fast_kv_quick<LANES, FAST_KV_LANES_1, whole> },
+        { fast_kv_quick<LANES, FAST_KV_INTERLEAVED, false>, fast_kv_quick<LANES, FAST_KV_INTERLEAVED, whole> },
+    };
+    struct fast_kv q = p;
+    const bool tokens = whole && p.heads.by == 1;
+    q.share = tokens ? 4 : 8;
+    while (q.share > 1 && ((!tokens && p.heads.by % q.share != 0) || p.rows * LANES / q.share < 1 << 16))
+        q.share /= 2;
+    const int64_t heads = (int64_t) q.share * (FAST_KV_QUICK_THREADS / LANES); /* of a block */
+    return fast_kv_start(call, kernels[rope][tokens && q.share > 1], (p.rows + heads - 1) / heads, q);
 }
 
 /* How pairs lie in fast_kv_quick, which cannot have FAST_KV_ANY. */
@@ -217,10 +244,10 @@ static int fast_kv_choose(const struct lc_call *call, bool aligned, const struct
 {
     const int rope = fast_kv_pairs(p);
     if (aligned && rope != FAST_KV_ANY && fast_kv_is_quick(p))
-        return p.d == 64    ? fast_kv_share<4>(call, rope, p)
-               : p.d == 128 ? fast_kv_share<8>(call, rope, p)
-               : p.d == 256 ? fast_kv_share<16>(call, rope, p)
-                            : fast_kv_launch_quick<32, 1>(call, rope, p);
+        return p.d == 64    ? fast_kv_launch_quick<4>(call, rope, p)
+               : p.d == 128 ? fast_kv_launch_quick<8>(call, rope, p)
+               : p.d == 256 ? fast_kv_launch_quick<16>(call, rope, p)
+                            : fast_kv_launch_quick<32>(call, rope, p);
     if (p.d <= 64)
         return fast_kv_launch<4, 2>(call, aligned, p);
     if (p.d <= 128)
@@ -248,11 +275,11 @@ static struct fast_kv_bytes fast_kv_bytes_of(const struct lc_tensor *pool, const
     return { (char *) pool->data + b.base, b.page, b.row, b.head };
 }
 
-/* The largest power of two up to 8 that divides the address and the strides. */
+/* The largest power of two up to 16 that divides the address and the strides. */
 static int32_t fast_kv_alignment(const struct fast_kv_bytes &b)
 {
     const int64_t all = (int64_t) (intptr_t) b.base | b.page | b.row | b.head;
-    return all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 1;
+    return all % 16 == 0 ? 16 : all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 1;
 }
 
 static void fast_kv_inputs(const struct kv_store_args &a, struct fast_kv &p)
@@ -295,7 +322,7 @@ static void fast_kv_outputs(const struct kv_store_args &a, struct fast_kv &p)
         return;
     }
     p.out = (char *) a.t[KV_OUT]->data;
-    p.code_align = (intptr_t) p.out % 8 == 0 ? 8 : (intptr_t) p.out % 4 == 0 ? 4 : 1; /* with the cast d is a multiple of 32 */
+    p.code_align = fast_kv_alignment({ p.out, 0, 0, a.cast ? a.d : 0 });
     if (!a.cast)
         return;
     const int64_t m_pad = ((a.per_head ? a.heads : a.n) + 3) / 4 * 4;
@@ -303,7 +330,7 @@ static void fast_kv_outputs(const struct kv_store_args &a, struct fast_kv &p)
     p.per_head = a.per_head;
     p.sf_step = 4 * m_pad, p.sf_batch = 4 * m_pad * (p.groups / 4);
     p.words = p.groups % 4 == 0;
-    p.next = { p.d, p.per_head ? 4 : 0, p.per_head ? 0u : (uint32_t) p.groups };
+    p.next = { p.d, p.per_head ? 4 : p.words ? p.sf_step * (p.groups / 4) : 0, p.words ? 0u : (uint32_t) p.groups };
 }
 
 static int fast_kv_run(const struct lc_call *call)

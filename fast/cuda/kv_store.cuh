@@ -21,6 +21,7 @@ struct fast_kv {
     struct fast_div heads, page;
     float eps, scale;
     int32_t d, rotary_dim, offset, groups, code_align;
+    uint32_t share; /* heads that a lane of fast_kv_quick does one after the other */
     bool weight_f32, table_f32, positions_wide, slots_wide, slots_narrow; /* narrow: the capacity fits 31 bits */
     bool hadamard, cast, bf16_stages, interleaved, conjugate, per_head;
     bool words; /* scale bytes go in aligned words of four groups */
@@ -28,7 +29,7 @@ struct fast_kv {
     struct fast_kv_step {
         int64_t codes, scales;
         uint32_t first;
-    } next; /* from a head to the next one of its token */
+    } next; /* from a head to the next one of its token: scales where a head has whole words of an sf, else first */
 };
 
 enum { FAST_KV_THREADS = 256, FAST_KV_WARPS = FAST_KV_THREADS / 32 };
@@ -44,9 +45,20 @@ struct fast_kv_at {
     const char *row; /* of the table; NULL: no rotation */
 };
 
-static __device__ __forceinline__ int64_t fast_kv_index(const void *p, bool wide, uint32_t i)
+/* Entry i of positions or slots, in halves that nothing waits for here. */
+struct fast_kv_entry_bits {
+    int32_t low, high;
+};
+
+static __device__ __forceinline__ struct fast_kv_entry_bits fast_kv_load_entry(const void *p, bool wide, uint32_t i)
 {
-    return wide ? __ldg((const long long *) p + i) : (int64_t) __ldg((const int *) p + i);
+    const int *const at = (const int *) p + (wide ? 2 * (int64_t) i : (int64_t) i);
+    return { __ldg(at), wide ? __ldg(at + 1) : 0 };
+}
+
+static __device__ __forceinline__ int64_t fast_kv_index(const struct fast_kv_entry_bits &e, bool wide)
+{
+    return wide ? (int64_t) ((uint64_t) (uint32_t) e.high << 32 | (uint32_t) e.low) : (int64_t) e.low;
 }
 
 static __device__ __forceinline__ char *fast_kv_place(const struct fast_kv_bytes &b, int64_t page, int64_t row, uint32_t head)
@@ -54,9 +66,29 @@ static __device__ __forceinline__ char *fast_kv_place(const struct fast_kv_bytes
     return b.base + page * b.page + row * b.row + (int64_t) head * b.head;
 }
 
+/* What the call says of a token; both loads are under way before either is waited for. */
+struct fast_kv_asked {
+    struct fast_kv_entry_bits position, slot;
+};
+
+static __device__ __forceinline__ struct fast_kv_asked fast_kv_ask(const struct fast_kv &p, uint32_t unit)
+{
+    struct fast_kv_asked a = {};
+    if (unit >= p.rows)
+        return a;
+    const uint32_t token = fast_divide(unit, p.heads);
+    if (p.table != nullptr)
+        a.position = fast_kv_load_entry(p.positions, p.positions_wide, token);
+    if (p.slots != nullptr)
+        a.slot = fast_kv_load_entry(p.slots, p.slots_wide, token);
+    return a;
+}
+
 /* KV-2, KV-3, KV-5. ERR-2: of a slot past the pool or a position outside the table nothing is read or written. NARROW: so the
  * slots are known to be, and no 64-bit division is compiled. */
-template <bool NARROW> static __device__ __forceinline__ struct fast_kv_at fast_kv_locate(const struct fast_kv &p, uint32_t unit)
+template <bool NARROW>
+static __device__ __forceinline__ struct fast_kv_at fast_kv_locate(const struct fast_kv &p, uint32_t unit,
+                                                                   const struct fast_kv_asked &asked)
 {
     struct fast_kv_at at = {};
     if (unit >= p.rows)
@@ -65,13 +97,13 @@ template <bool NARROW> static __device__ __forceinline__ struct fast_kv_at fast_
     at.head = unit - at.token * p.heads.by;
     at.active = true;
     if (p.table != nullptr) {
-        const int64_t position = fast_kv_index(p.positions, p.positions_wide, at.token);
+        const int64_t position = fast_kv_index(asked.position, p.positions_wide);
         at.active = position >= 0 && position < p.table_rows;
         if (at.active)
             at.row = p.table + position * p.rotary_dim * (p.table_f32 ? 4 : 2);
     }
     if (p.slots != nullptr) {
-        const int64_t slot = fast_kv_index(p.slots, p.slots_wide, at.token);
+        const int64_t slot = fast_kv_index(asked.slot, p.slots_wide);
         at.active = at.active && slot >= 0 && slot < p.capacity;
         int64_t page = 0, row = 0;
         if (NARROW || p.slots_narrow) {
@@ -154,10 +186,10 @@ static __device__ __forceinline__ float fast_kv_entry(const struct fast_kv &p, c
 static __device__ __forceinline__ void fast_kv_four(const struct fast_kv &p, const char *row, int i, float *e)
 {
     if (p.table_f32) {
-        const float4 q = __ldg((const float4 *) row + i / 4);
+        const float4 q = __ldg((const float4 *) row + (unsigned) i / 4);
         e[0] = q.x, e[1] = q.y, e[2] = q.z, e[3] = q.w;
     } else {
-        const uint2 q = __ldg((const uint2 *) row + i / 4);
+        const uint2 q = __ldg((const uint2 *) row + (unsigned) i / 4);
         e[0] = fast_bf16_lo(q.x), e[1] = fast_bf16_hi(q.x), e[2] = fast_bf16_lo(q.y), e[3] = fast_bf16_hi(q.y);
     }
 }
@@ -169,7 +201,7 @@ static __device__ __forceinline__ void fast_kv_eight(const struct fast_kv &p, co
         fast_kv_four(p, row, i, e);
         fast_kv_four(p, row, i + 4, e + 4);
     } else {
-        fast_bf16_unpack(__ldg((const uint4 *) row + i / 8), e);
+        fast_bf16_unpack(__ldg((const uint4 *) row + (unsigned) i / 8), e);
     }
 }
 

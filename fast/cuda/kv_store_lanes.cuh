@@ -7,28 +7,35 @@
 
 /* ---- head_dim <= 1024: LANES lanes a head ---- */
 
-static __device__ __forceinline__ float fast_kv_squares(const float (&v)[8])
+/* Squares of two vectors; those of BF16 are exact, so one passes 3 roundings in its chain and 2 after. */
+static __device__ __forceinline__ float fast_kv_squares(const float (&a)[8], const float (&b)[8])
 {
     float s[4];
 #pragma unroll
-    for (int j = 0; j < 4; j++) /* squares of BF16 are exact */
-        s[j] = __fmaf_rn(v[2 * j + 1], v[2 * j + 1], __fmul_rn(v[2 * j], v[2 * j]));
+    for (int j = 0; j < 4; j++)
+        s[j] = __fmaf_rn(b[j + 4], b[j + 4], __fmaf_rn(b[j], b[j], __fmaf_rn(a[j + 4], a[j + 4], __fmul_rn(a[j], a[j]))));
     return __fadd_rn(__fadd_rn(s[0], s[1]), __fadd_rn(s[2], s[3]));
 }
 
 /* RMS-3 of a lane group's head. Elements from d on are zeros, which add nothing. */
 template <int LANES, int V> static __device__ __forceinline__ float fast_kv_sum(const float (&v)[V][8])
 {
-    float sum = fast_kv_squares(v[0]);
-    if (V == 2)
-        sum = __fadd_rn(sum, fast_kv_squares(v[V - 1]));
+    static_assert(V == 2 || V == 4, "vectors of a lane");
+    float sum = fast_kv_squares(v[0], v[1]);
     if (V == 4)
-        sum = __fadd_rn(__fadd_rn(sum, fast_kv_squares(v[1 % V])),
-                        __fadd_rn(fast_kv_squares(v[2 % V]), fast_kv_squares(v[V - 1])));
+        sum = __fadd_rn(sum, fast_kv_squares(v[V - 2], v[V - 1]));
 #pragma unroll
     for (int o = LANES / 2; o > 0; o >>= 1)
         sum = __fadd_rn(sum, __shfl_xor_sync(FAST_WARP, sum, o));
     return sum;
+}
+
+/* RMS-4: the instruction errs by at most 2^-22.9, subnormal numbers included. */
+static __device__ __forceinline__ float fast_kv_rstd(const struct fast_kv &p, float mean)
+{
+    float rstd;
+    asm("rsqrt.approx.f32 %0, %1;" : "=f"(rstd) : "f"(__fadd_rn(mean, p.eps)));
+    return rstd;
 }
 
 /* RMS-5. */
@@ -43,7 +50,7 @@ template <int LANES, int V, bool FAST>
 static __device__ __forceinline__ void fast_kv_norm(const struct fast_kv &p, int lane, float (&v)[V][8])
 {
     const float mean = __fdiv_rn(fast_kv_sum<LANES, V>(v), (float) p.d);
-    const float rstd = __frsqrt_rn(__fadd_rn(mean, p.eps)); /* RMS-4, correctly rounded */
+    const float rstd = fast_kv_rstd(p, mean);
 #pragma unroll
     for (int k = 0; k < V; k++) {
         float w[8];
@@ -54,8 +61,9 @@ static __device__ __forceinline__ void fast_kv_norm(const struct fast_kv &p, int
     }
 }
 
-/* HAD-1 but for the scale: a stage for each bit of the index below d: in a vector, over lanes, over vectors. */
-template <int LANES, int V> static __device__ __forceinline__ void fast_kv_hadamard(int d, float (&v)[V][8])
+/* HAD-1 but for the scale: a stage for each bit of the index below d: in a vector, over vectors, over lanes from the highest bit
+ * down. fast_kv_quick takes the bits in this order too, as it decides about roundings (DET-2). */
+template <int V> static __device__ __forceinline__ void fast_kv_hadamard_lane(int d, int lanes, float (&v)[V][8])
 {
 #pragma unroll
     for (int bit = 1; bit < 8; bit *= 2)
@@ -71,18 +79,8 @@ template <int LANES, int V> static __device__ __forceinline__ void fast_kv_hadam
                     }
         }
 #pragma unroll
-    for (int o = 1; o < LANES; o *= 2)
-        if (8 * o < d) {
-            const float sign = threadIdx.x & (unsigned) o ? -1.0f : 1.0f;
-#pragma unroll
-            for (int k = 0; k < V; k++)
-#pragma unroll
-                for (int j = 0; j < 8; j++) /* the product with +-1 is exact: one rounding */
-                    v[k][j] = __fmaf_rn(sign, v[k][j], __shfl_xor_sync(FAST_WARP, v[k][j], o));
-        }
-#pragma unroll
     for (int bit = 1; bit < V; bit *= 2)
-        if (8 * LANES * bit < d) {
+        if (8 * lanes * bit < d) {
 #pragma unroll
             for (int k = 0; k < V; k++)
                 if ((k & bit) == 0) {
@@ -94,6 +92,26 @@ template <int LANES, int V> static __device__ __forceinline__ void fast_kv_hadam
                     }
                 }
         }
+}
+
+/* A stage over the lanes that differ in the bit o. */
+template <int V> static __device__ __forceinline__ void fast_kv_hadamard_stage(unsigned o, float (&v)[V][8])
+{
+    const float sign = threadIdx.x & o ? -1.0f : 1.0f;
+#pragma unroll
+    for (int k = 0; k < V; k++)
+#pragma unroll
+        for (int j = 0; j < 8; j++) /* the product with +-1 is exact: one rounding */
+            v[k][j] = __fmaf_rn(sign, v[k][j], __shfl_xor_sync(FAST_WARP, v[k][j], (int) o));
+}
+
+template <int LANES, int V> static __device__ __forceinline__ void fast_kv_hadamard(int d, float (&v)[V][8])
+{
+    fast_kv_hadamard_lane<V>(d, LANES, v);
+#pragma unroll
+    for (int o = LANES / 2; o > 0; o /= 2)
+        if (8 * o < d)
+            fast_kv_hadamard_stage<V>((unsigned) o, v);
 }
 
 /* The end of HAD-1. */
