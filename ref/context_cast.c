@@ -90,7 +90,8 @@ void ref_context_cast_row(const union op_args *args, int64_t row, const struct r
 
 /* ---- KV-6, KV-7: what is accepted ---- */
 
-/* context and bf16 */
+/* context and bf16. A stride is about where the second token or head lies: of a single one any is accepted, as RMS-8 has it. KV-6 does
+ * not say so, and a kernel that refuses such a stride is right too: no case has one. */
 static int check_view(const struct lc_call *call, const struct lc_tensor *t, const struct lc_tensor *context)
 {
     int status = arg_is_view(call, t, "KV-6");

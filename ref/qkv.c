@@ -17,8 +17,10 @@
  *            table (rows, rope_dim) = [cos | sin]; positions (T); q (T, Hq D), k and v (T, Hkv D) contiguous. T = 0 writes nothing.
  * Freedom    before n's rounding |error| <= 18 u |x rstd w| + u |bias| + underflow, before the store that of APPLY-1 on what n may
  *            be. No output shows a rotated n.
- * Edges      a NaN makes its head of q or k NaN, and no other; a head with an Inf, or sum x^2 >= 2^127, is not judged (RMS-12), nor
- *            is a pair with a cosine or sine that is not finite. positions are read on the host only (ERR-2). */
+ * Edges      a NaN makes its head of q or k NaN, and no other; a head with an Inf, or sum x^2 >= 2^127, is not judged (RMS-12). An
+ *            Inf or a NaN of the weight, the bias or the table stays in its elements' pairs (APPLY-6) and is judged as IEEE 754 has
+ *            it; not where an order of the f32 operations makes a product of 2^127 or more, or one below 2^-126 that meets an Inf,
+ *            or an infinite cosine or sine meets an n that may round either way. positions are read on the host only (ERR-2). */
 #include <math.h>
 #include <string.h>
 
@@ -55,6 +57,18 @@ static struct iv plus_bias(const struct qkv_args *a, struct iv p, double b, bool
     return iv_widen(z, ldexp((1 + ldexp(1, -20)) * fabs(b), -24));
 }
 
+/* x * rstd * w + b where w or b is an Inf: the same in every order, or *free. */
+static double not_finite_n(double x, double rstd, double w, double b, uint8_t *free)
+{
+    if (isnan(x) || isnan(rstd) || isnan(w) || isnan(b))
+        return (double) NAN;
+    if (isinf(w) && x != 0 && fabs(x) * rstd < ldexp(1, -126))
+        *free = 1; /* 0 * Inf */
+    if (isfinite(w) && ref_rms_may_overflow(fabs(x), rstd, fabs(w), 1))
+        *free = 1; /* Inf - Inf */
+    return isinf(w) ? x * w + b : b;
+}
+
 static void norm_head(const struct qkv_args *a, bool is_k, const uint16_t *x, struct iv *n, uint8_t *free)
 {
     const struct lc_tensor *const weight = a->t[is_k ? QKV_W_K : QKV_W_Q], *const bias = a->t[is_k ? QKV_B_K : QKV_B_Q];
@@ -63,6 +77,12 @@ static void norm_head(const struct qkv_args *a, bool is_k, const uint16_t *x, st
     const struct ref_rms stat = ref_rms_statistics(a->head_dim, n, a->eps); /* RMS-3, RMS-4 */
     for (int64_t i = 0; i < a->head_dim; i++) {
         const double w = load(weight, i), b = bias ? load(bias, i) : 0;
+        if (isinf(w) || isinf(b)) {
+            free[i] = !stat.judged;
+            n[i] = iv_pt(not_finite_n(n[i].v, stat.rstd, w, b, &free[i]));
+            n[i] = free[i] ? iv_pt(0) : n[i];
+            continue;
+        }
         const struct iv p = ref_rms_y(n[i].v, stat, w, 1);
         free[i] = !stat.judged || ref_rms_may_overflow(fabs(n[i].v), stat.rstd, fabs(w), 1) || fabs(b) >= ldexp(1, 126);
         n[i] = free[i] ? iv_pt(0) : bias ? plus_bias(a, p, b, bias->dtype == LC_BF16) : p;
@@ -78,9 +98,23 @@ static struct iv product_bf16(struct iv x, double c)
     return iv_round(LC_BF16, largest(p) == 0 || largest(p) >= ldexp(1, -126) ? p : iv_widen(p, ldexp(1, -150)));
 }
 
+/* p*c + q*s where one of them is a NaN or an Inf. */
+static struct iv not_finite_rotated(struct iv p, double c, struct iv q, double s, uint8_t *free)
+{
+    const double pc = p.v * c, qs = q.v * s, limit = ldexp(1, 127);
+    const bool overflows = (isfinite(pc) && fabs(pc) >= limit) || (isfinite(qs) && fabs(qs) >= limit);
+    if (isnan(p.v) || isnan(q.v) || isnan(c) || isnan(s))
+        return iv_pt((double) NAN);
+    if (!iv_is_pt(p) || !iv_is_pt(q) || (!isnan(pc + qs) && overflows))
+        *free = 1;
+    return iv_pt(pc + qs);
+}
+
 static struct iv rotated_bf16(struct iv p, double c, struct iv q, double s, uint8_t *free)
 {
     const struct iv zero = { 0, -0.0, 0 }; /* FMT-6 */
+    if (!isfinite(c) || !isfinite(s) || !iv_is_finite(p) || !iv_is_finite(q))
+        return not_finite_rotated(p, c, q, s, free);
     if (largest(p) * fabs(c) + largest(q) * fabs(s) >= ldexp(1, 127)) {
         *free = 1;
         return zero;
@@ -100,19 +134,16 @@ static void rotate_bf16(int64_t pairs, const double *cos, const double *sin, str
 
 struct angles { /* of one token, for each pair */
     double *cos, *sin;
-    uint8_t *open; /* 1: one of them is not finite, and both are 0 here */
 };
 
 static struct angles load_angles(const struct qkv_args *a, int64_t row, void *work)
 {
     const struct lc_tensor *const table = a->t[QKV_TABLE];
     const int64_t pairs = a->rope_dim / 2, at = position(a->t[QKV_POSITIONS], row) * a->rope_dim; /* APPLY-4 */
-    const struct angles to = { work, (double *) work + pairs, (uint8_t *) work + 2 * (size_t) pairs * sizeof(double) };
+    const struct angles to = { work, (double *) work + pairs };
     for (int64_t i = 0; i < pairs; i++) {
-        const double c = load(table, at + i), s = load(table, at + pairs + i);
-        to.open[i] = !isfinite(c) || !isfinite(s);
-        to.cos[i] = to.open[i] ? 0 : c;
-        to.sin[i] = to.open[i] ? 0 : s;
+        to.cos[i] = load(table, at + i);
+        to.sin[i] = load(table, at + pairs + i);
     }
     return to;
 }
@@ -127,7 +158,7 @@ static void rotate_head(const struct qkv_args *a, struct angles by, struct iv *n
         *ambiguous += !iv_is_nan(n[i]) && !iv_is_pt(n[i]);
     }
     for (int64_t i = 0; i < pairs; i++)
-        free[i] = free[pairs + i] = free[i] || free[pairs + i] || by.open[i];
+        free[i] = free[pairs + i] = free[i] || free[pairs + i];
     if (a->dialect == QKV_BF16ROT) {
         rotate_bf16(pairs, by.cos, by.sin, n, free);
     } else {
@@ -140,7 +171,7 @@ static void rotate_head(const struct qkv_args *a, struct angles by, struct iv *n
 
 size_t ref_qkv_work(const union op_args *args)
 {
-    return (size_t) args->qkv.rope_dim / 2 * (2 * sizeof(double) + 1);
+    return (size_t) args->qkv.rope_dim * sizeof(double);
 }
 
 int ref_qkv_lost(const union op_args *args, int64_t token)
@@ -169,7 +200,10 @@ void ref_qkv_row(const union op_args *args, int64_t row, const struct ref_got *g
         norm_head(a, is_k, x + h * d, y + h * d, free);
         rotate_head(a, by, y + h * d, free, &want->ambiguous);
         for (int64_t i = 0; i < d; i++)
-            y[h * d + i] = free[i] ? iv_pt(INFINITY) : want->given_y ? want->given_y[h * d + i] : y[h * d + i];
+            if (free[i])
+                y[h * d + i] = iv_pt(INFINITY);
+            else if (want->given_y && !isinf(y[h * d + i].v)) /* an Inf has no interval */
+                y[h * d + i] = want->given_y[h * d + i];
     }
     memcpy(want->at[QKV_Q], y, (size_t) q_cols * sizeof *y);
     memcpy(want->at[QKV_K], y + q_cols, (size_t) kv_cols * sizeof *y);
@@ -205,7 +239,8 @@ static int check_matrix(const struct lc_call *call, const struct lc_tensor *t, i
     return status;
 }
 
-/* QKV-5 */
+/* QKV-5. The row stride is about where the second row lies: of a single token any is accepted, as RMS-8 has it. QKV-5 does not say
+ * so, and a kernel that refuses such a stride is right too: no case has one. */
 static int check_x(const struct lc_call *call, const struct lc_tensor *x, int64_t width)
 {
     int status = arg_is_view(call, x, "QKV-5");

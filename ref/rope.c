@@ -12,8 +12,9 @@
  *            else the whole head is. N = 0 writes nothing.
  * Freedom    f32 with or without FMA: |y - v| <= 2 (1 + 2^-20) u (|a c| + |b s|) + underflow, half of it with a BF16 table.
  * Edges      NaN and Inf stay in their pair (APPLY-6). The sign of terms that cancel is free (FMT-6). Where |a c| + |b s| >=
- *            2^127 the element is not judged: f32 products overflow in right kernels. A position outside the table is refused
- *            (ERR-2). The table is only numbers here, finite or not. */
+ *            2^127 the element is not judged, though APPLY has no such exemption: f32 products overflow in right kernels, as squares
+ *            do in RMS-12. A position outside the table is refused (ERR-2). The table is only numbers here, finite or not. query and
+ *            key share no byte, out of place too: APPLY-6 says it of both, not of outputs alone as DET-4 does. */
 #include <math.h>
 #include <string.h>
 
@@ -269,6 +270,28 @@ static int check_out(const struct lc_call *call, struct rope_args *a, int which)
     return LC_OK;
 }
 
+/* First byte behind the last, of a view whose strides are not negative. */
+static uintptr_t end_of(const struct lc_tensor *t)
+{
+    const int64_t last = (t->shape[0] - 1) * t->stride[0] + (t->shape[1] - 1) * t->stride[1] + t->shape[2];
+    return (uintptr_t) t->data + 2 * (uintptr_t) last;
+}
+
+/* APPLY-6: they may lie in one buffer, and share no byte. Head by head of key: heads of one input may meet each other. */
+static int check_apart(const struct lc_call *call, const struct lc_tensor *query, const struct lc_tensor *key)
+{
+    if (query->shape[0] == 0 || end_of(query) <= (uintptr_t) key->data || end_of(key) <= (uintptr_t) query->data)
+        return LC_OK;
+    int status = LC_OK;
+    for (int64_t token = 0; token < key->shape[0]; token++)
+        for (int64_t h = 0; h < key->shape[1] && !status; h++) {
+            uint16_t *const at = (uint16_t *) key->data + token * key->stride[0] + h * key->stride[1];
+            const struct lc_tensor head = { key->name, at, LC_BF16, 1, { key->shape[2] }, { 1 } }, *const one = &head;
+            status = arg_no_overlap(call, &query, 1, &one, 1, NULL, "APPLY-6");
+        }
+    return status;
+}
+
 int ref_rope_check(const struct lc_call *call, union op_args *out)
 {
     struct rope_args a = { 0 };
@@ -298,6 +321,8 @@ int ref_rope_check(const struct lc_call *call, union op_args *out)
                                              a.t[ROPE_POSITIONS] };
     const struct lc_tensor *const outs[2] = { a.t[ROPE_QUERY_OUT], a.t[ROPE_KEY_OUT] };
     status = arg_no_overlap(call, ins, 4, outs, 2, NULL, "DET-4");
+    if (!status && key && !(a.in_place[0] || a.in_place[1])) /* in place DET-4 has said it */
+        status = check_apart(call, query, key);
     if (!status)
         out->rope = a;
     return status;

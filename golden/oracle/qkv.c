@@ -178,15 +178,34 @@ static struct range product(const double x, const struct freedom rstd, const dou
     return p;
 }
 
+/* n where w or the bias is infinite: NaN, or an Inf that no order of the operations changes. */
+static struct range endless(const double x, const double rstd, const double w, const double bias)
+{
+    struct range r = point(NAN);
+
+    if (isnan(x) || isnan(rstd) || isnan(w) || isnan(bias) || (isinf(w) && x == 0))
+        return r;
+    if (isinf(w)) {
+        r = point(num_add(TYPE_F64, num_mul(TYPE_F64, x, w), bias));
+        r.open = fabs(x) * rstd < ldexp(1, -126);
+    } else {
+        r = point(bias);
+        r.open = larger(fabs(x), 1) * larger(rstd, 1) * larger(fabs(w), 1) >= ldexp(1, 127);
+    }
+    return r;
+}
+
 /* n before its last rounding. */
 static struct range before(const struct qkv *const p, const int is_k, const double x, const struct freedom rstd, const int64_t i)
 {
     const struct tensor *const b = p->b[is_k];
-    const struct range y = product(x, rstd, view_load(p->w[is_k], 0, 0, i));
+    const double w = view_load(p->w[is_k], 0, 0, i), bias = b == NULL ? 0 : view_load(b, 0, 0, i);
 
+    if (isinf(w) || isinf(bias))
+        return endless(x, rstd.nominal, w, bias);
+    const struct range y = product(x, rstd, w);
     if (b == NULL)
         return y;
-    const double bias = view_load(b, 0, 0, i);
     if (fabs(bias) >= ldexp(1, 126)) {
         struct range open = y;
         open.open = 1;
@@ -244,6 +263,21 @@ static struct range rotated(const struct qkv *const p, const struct range a, con
     return y;
 }
 
+/* p*c + q*s where a factor is infinite, or c or s a NaN. */
+static struct range rotated_endless(const struct qkv *const p, const struct range a, const double c, const struct range b,
+                                    const double s)
+{
+    const double ac = num_mul(TYPE_F64, a.v, c), bs = num_mul(TYPE_F64, b.v, s);
+    const int known = (a.lo == a.hi && b.lo == b.hi) || (isfinite(c) && isfinite(s) && p->dialect != BF16ROT);
+    struct range y = point(num_add(TYPE_F64, ac, bs));
+
+    if (isnan(c) || isnan(s))
+        return point(NAN);
+    y.open = !known ||
+             (!isnan(y.v) && ((isfinite(ac) && fabs(ac) >= ldexp(1, 127)) || (isfinite(bs) && fabs(bs) >= ldexp(1, 127))));
+    return y;
+}
+
 /* ---- one token ---- */
 
 static int64_t position(const struct qkv *const p, const int64_t token)
@@ -264,10 +298,12 @@ static void store(const struct qkv *const p, const int64_t token, const int64_t 
     struct tensor *const to = column < q_cols ? p->q : p->k;
 
     if (y.open)
-        return; /* stays 0 */
-    num_store(TYPE_F64, p->y_v->data + at, y.v);
-    num_store(TYPE_F64, p->y_lo->data + at, y.lo);
-    num_store(TYPE_F64, p->y_hi->data + at, y.hi);
+        return;        /* stays 0 */
+    if (!isinf(y.v)) { /* an Inf has no interval */
+        num_store(TYPE_F64, p->y_v->data + at, y.v);
+        num_store(TYPE_F64, p->y_lo->data + at, y.lo);
+        num_store(TYPE_F64, p->y_hi->data + at, y.hi);
+    }
     view_store(to, 0, token, column < q_cols ? column : column - q_cols, num_narrow(TYPE_BF16, y.v));
 }
 
@@ -313,12 +349,13 @@ static void head(const struct qkv *const p, const int64_t token, const int64_t h
         const struct range a = n[i], b = n[half + i];
         struct range none = point(NAN);
 
-        none.open = a.open || b.open || !isfinite(c) || !isfinite(s);
+        none.open = a.open || b.open;
         n[i] = n[half + i] = none; /* APPLY-6: a NaN stays within its pair */
         if (none.open || isnan(a.v) || isnan(b.v))
             continue;
-        n[i] = rotated(p, a, c, b, -s);
-        n[half + i] = rotated(p, b, c, a, s);
+        const int finite = isfinite(c) && isfinite(s) && isfinite(a.v) && isfinite(b.v);
+        n[i] = finite ? rotated(p, a, c, b, -s) : rotated_endless(p, a, c, b, -s);
+        n[half + i] = finite ? rotated(p, b, c, a, s) : rotated_endless(p, b, c, a, s);
     }
     for (int64_t i = 0; i < p->d; i++)
         store(p, token, first + i, n[i]);

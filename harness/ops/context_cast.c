@@ -72,6 +72,10 @@ static const char *settle(struct kase *k)
         why = kase_drop(k, "off", "0", "off needs an operand that is switched off", why);
     if (kase_int(k, "M") == 0)
         why = kase_drop(k, "past", "0", "past=1 needs a token", why);
+    if (kase_int(k, "past") < 0 || kase_int(k, "past") > 5)
+        why = kase_drop(k, "past", "0", "past is 0 to 5", why);
+    if (kase_int(k, "past") == 5 && kase_is(k, "ids", "i32"))
+        why = kase_drop(k, "ids", "i64", "past=5 needs ids=i64", why);
     return why;
 }
 
@@ -175,7 +179,7 @@ const struct op op_context_cast = {
         { "table", "dtype of the table (ROT-6)", "f32|bf16", AXIS_NAME, 0 },
         { "ids", "dtype of positions", "i64|i32", AXIS_NAME, 0 },
         { "pos", "positions", "random|last|permuted|repeated|first", AXIS_NAME, 0 },
-        { "past", "1: some positions are not in the table (ERR-2)", "0|1", AXIS_INT, 0 },
+        { "past", ROPE_PAST_HELP, "0|1", AXIS_INT, 0 },
         { "bf16", "the BF16 second output (return_bf16)", "0|1", AXIS_INT, 0 },
         { "sf", "scale layout: SF-3, SF-1, SF-2, col-f32", "col|row|rowp|colf", AXIS_NAME, 0 },
         { "utccp", "block_m of the extra SF-4 scales; 0: none", "0|1|48|128|200", AXIS_INT, 0 },
@@ -204,7 +208,8 @@ const struct op op_context_cast = {
     },
     .bounds = {
         { "bf16", "APPLY-1", "of |a c| + |b s|: two products and a sum, each rounded once, and a part in 2^20 for the second order; "
-          "with a BF16 table products are exact: 1 u (rope_exact.g)", "tests/bounds/rope.g", REF_ROPE_K, NULL },
+          "with a BF16 table products are exact: 1 u (rope_exact.g); where it is 2^127 or more, the element and its group are not judged",
+          "tests/bounds/rope.g", REF_ROPE_K, NULL },
         { "out", "KV-7", "codes of the bf16 that was returned: bitwise; without it, of some value that the bound on bf16 admits",
           "tests/bounds/rope.g", REF_ROPE_K, NULL },
         { "sf", "CAST-4", "a function of amax: bitwise where bf16 is given or unambiguous, else some admissible amax gives it", NULL,
@@ -230,6 +235,7 @@ const struct op op_context_cast = {
         { "scales", "scales that differ between neighbours in tokens and groups", context_cast_fill_scales, 0 },
         { "diagonal", "an eighth of a turn, |a| = |b| up to 2^20: whole groups of which a rounding is left",
           context_cast_fill_diagonal, MAY_BE_ZERO },
+        { "faint", "cosines and sines below 2^-126, data around 2^100", rope_fill_faint, MAY_BE_ZERO },
     },
     .bads = context_cast_bads,
     .settle = settle,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Refusals of context_cast (ERR-1): context (3, 2, 64), table (64, 32), with bf16, sf and extra_sf. */
+#include <string.h>
+
 #include "context_cast.h"
 
 static struct lc_tensor *t(struct call *c, int slot)
@@ -58,6 +60,13 @@ SET(sf_rank, CTX_SF, rank, 1) MISS(sf_null, CTX_SF, NULL_POINTER)
 SET(extra_dtype, CTX_EXTRA_SF, dtype, LC_F32) SET(extra_shape, CTX_EXTRA_SF, shape[1], 2) SET(extra_stride, CTX_EXTRA_SF, stride[0], 2)
 SET(table_last, CTX_TABLE, stride[1], 2)
 static void extra_is_sf(struct call *c) { c->slot[CTX_SF].same_as = CTX_EXTRA_SF; }
+static void put_position(struct call *c, int64_t token, int64_t v)
+{
+    memcpy(c->image + c->slot[CTX_POSITIONS].offset + c->op->place(&c->args, CTX_POSITIONS, token, 0), &v, sizeof v);
+}
+static void position_below(struct call *c) { put_position(c, 0, -1); }
+static void position_rows(struct call *c) { put_position(c, 2, 64); }
+static void position_wide(struct call *c) { put_position(c, 1, (INT64_C(1) << 32) + 5); }
 /* clang-format on */
 
 const struct bad context_cast_bads[] = {
@@ -132,5 +141,8 @@ const struct bad context_cast_bads[] = {
     { "out-context", "out", "DET-4", "context", out_context },
     { "out-bf16", "bf16", "DET-4", "out", out_bf16 },
     { "sf-table", "sf", "DET-4", "table", sf_table },
+    { "position-below", "positions", "ERR-2", "= -1", position_below },
+    { "position-rows", "positions", "ERR-2", "= 64", position_rows },
+    { "position-wide", "positions", "ERR-2", "= 4294967301", position_wide },
     { NULL, NULL, NULL, NULL, NULL },
 };

@@ -8,6 +8,7 @@
 #include "../case.h"
 #include "../relations.h"
 #include "../scales.h"
+#include "rope.h"
 
 static const char *settle(struct kase *k)
 {
@@ -34,8 +35,12 @@ static const char *settle(struct kase *k)
     const int64_t rot = kase_int(k, "rot");
     if (rot < 0 || rot % 2 || rot > kase_int(k, "D"))
         why = kase_drop(k, "rot", "0", "rot is even and at most D (QKV-3)", why);
-    if (kase_int(k, "xs") < 0 || (kase_int(k, "xs") % 16 && kase_int(k, "M") > 1))
+    if (kase_int(k, "xs") < 0 || kase_int(k, "xs") % 16)
         why = kase_drop(k, "xs", "0", "row strides are multiples of 16 elements (QKV-5)", why);
+    if (kase_int(k, "past") < 0 || kase_int(k, "past") > 5 || kase_int(k, "M") == 0)
+        why = kase_drop(k, "past", "0", "past is 0 to 5, and needs a token", why);
+    if (kase_int(k, "past") == 5 && kase_is(k, "pos", "i32"))
+        why = kase_drop(k, "pos", "i64", "past=5 needs pos=i64", why);
     if (!(kase_real(k, "eps") > 0) || !isfinite(kase_real(k, "eps")))
         why = kase_drop(k, "eps", "1e-6", "eps is positive and finite (RMS-12)", why);
     if (kase_is(k, "dialect", "bf16rot"))
@@ -151,6 +156,7 @@ const struct op op_qkv = {
         { "table", "dtype of the table", "f32|bf16", AXIS_NAME, 0 },
         { "pos", "dtype of the positions", "i32|i64", AXIS_NAME, 0 },
         { "P", "rows of the table", "64|1|5|1000", AXIS_INT, 0 },
+        { "past", ROPE_PAST_HELP, "0|1|2|3|4|5", AXIS_INT, 1 },
         { "eps", "added to the mean square", "1e-6|1e-5|1e-3", AXIS_REAL, 0 },
         { "xs", "elements by which x's row stride exceeds its width, rounded up to 16", "0|16|48", AXIS_INT, 0 },
         { "at", "bytes by which bases miss a 128-byte boundary, at least an element; -1: each operand another",
@@ -200,6 +206,8 @@ const struct op op_qkv = {
         { "mixed", "sizes that differ between tokens, heads and channels", qkv_fill_mixed, 0 },
         { "specials", "NaN, Inf, -0, subnormals in some heads; NaN payloads in v", qkv_fill_specials, MAY_BE_ZERO },
         { "weights", "of any sign, some subnormal, -0, one NaN; cosines and sines likewise", qkv_fill_weights, 0 },
+        { "limits", "weights and biases up to Inf, angles below 2^-126, sums of squares up to 2^127", qkv_fill_limits, 0 },
+        { "table", "NaN and Inf in the table", qkv_fill_table, 0 },
     },
     .bads = qkv_bads,
     .settle = settle,

@@ -20,6 +20,8 @@ void qkv_fill_sentinel(struct call *c);
 void qkv_fill_mixed(struct call *c);
 void qkv_fill_specials(struct call *c);
 void qkv_fill_weights(struct call *c);
+void qkv_fill_limits(struct call *c);
+void qkv_fill_table(struct call *c);
 
 extern const struct bad qkv_bads[]; /* ends at name == NULL */
 

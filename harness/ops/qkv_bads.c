@@ -44,6 +44,8 @@ static void positions_shape(struct call *c) { t(c, QKV_POSITIONS)->shape[0] = 2;
 static void positions_rank(struct call *c) { t(c, QKV_POSITIONS)->rank = 2, t(c, QKV_POSITIONS)->shape[1] = 1, t(c, QKV_POSITIONS)->stride[1] = 1; }
 static void positions_stride(struct call *c) { t(c, QKV_POSITIONS)->stride[0] = 2; }
 static void positions_value(struct call *c) { put(c, QKV_POSITIONS, 0, 0, -1); }
+static void positions_rows(struct call *c) { put(c, QKV_POSITIONS, 2, 0, 64); }
+static void positions_large(struct call *c) { put(c, QKV_POSITIONS, 1, 0, INT32_MAX); }
 static void q_absent(struct call *c) { c->slot[QKV_Q].listed = 0; }
 static void q_shape(struct call *c) { t(c, QKV_Q)->shape[1] = 128; }
 static void q_rows(struct call *c) { t(c, QKV_Q)->shape[0] = 2; }
@@ -119,6 +121,8 @@ const struct bad qkv_bads[] = {
     { "positions-rank", "positions", "APPLY-4", "rank 2", positions_rank },
     { "positions-stride", "positions", "APPLY-4", "stride[0] = 2", positions_stride },
     { "positions-value", "positions", "ERR-2", "[0] = ", positions_value },
+    { "positions-rows", "positions", "ERR-2", "[2] = 64", positions_rows },
+    { "positions-large", "positions", "ERR-2", "[1] = 2147483647", positions_large },
     { "q-absent", "q", "QKV-1", "not given", q_absent },
     { "q-shape", "q", "QKV-5", "shape[1] = 128", q_shape },
     { "q-rows", "q", "QKV-5", "shape[0] = 2", q_rows },

@@ -3,8 +3,11 @@
 #include "qkv.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "../../ref/args.h"
+#include "../case.h"
+#include "rope.h"
 
 typedef double (*draw_fn)(const struct call *c, int64_t row, int64_t col, int64_t index);
 
@@ -34,7 +37,15 @@ static void fill_positions(struct call *c)
 {
     const int64_t rows = c->args.qkv.table_rows;
     for (int64_t row = 0; row < c->args.qkv.tokens; row++) {
-        const int64_t any = draw_bits(c, QKV_POSITIONS, row) % (uint32_t) rows;
+        const int64_t any = draw_bits(c, QKV_POSITIONS, row) % (uint32_t) rows, kind = kase_int(&c->id, "past");
+        if (kind && row % 3 == (c->args.qkv.tokens > 1)) { /* ERR-2 */
+            const bool wide = c->slot[QKV_POSITIONS].fmt == LC_I64;
+            const int64_t v = rope_past(kind, row, rows, wide);
+            const int32_t narrow = (int32_t) v;
+            memcpy(c->image + c->slot[QKV_POSITIONS].offset + c->op->place(&c->args, QKV_POSITIONS, row, 0),
+                   wide ? (const void *) &v : (const void *) &narrow, wide ? sizeof v : sizeof narrow);
+            continue;
+        }
         put(c, QKV_POSITIONS, row, 0, (double) (row % 4 == 0 ? rows - 1 : row == 1 ? 0 : any));
     }
 }
@@ -314,4 +325,58 @@ void qkv_fill_weights(struct call *c)
             if (head_dim(c) > 8 && i == head_dim(c) / 2 + slot)
                 put(c, slot, 0, i, NAN);
         }
+}
+
+/* In every other head all elements within a factor of 2, and their squares sum to 2^125 .. 2^127 (RMS-12). */
+static double towards_limit(const struct call *c, int64_t row, int64_t col, int64_t i)
+{
+    int exponent = 0;
+    (void) frexp((double) head_dim(c), &exponent); /* D < 2^exponent */
+    if (head_of(c, row, col) % 2 == 0)
+        return draw_normal(c, QKV_X, i);
+    return ldexp((1 + draw_uniform(c, QKV_X, i) * 0.9) * (draw_bits(c, QKV_X, i) & 1 ? 1 : -1), (125 - exponent) / 2);
+}
+
+/* Every third pair's cosine and sine below 2^-126. */
+static double faint_angle(const struct call *c, int64_t row, int64_t col, int64_t i)
+{
+    if (col % (c->args.qkv.rope_dim / 2) % 3 == 1)
+        return draw_log(c, QKV_TABLE, i, c->slot[QKV_TABLE].fmt == LC_F32 ? -145 : -132, -126);
+    return angle(c, row, col, i);
+}
+
+static void put_limits(struct call *c, int slot, int lo, int hi, int64_t large, int64_t infinite)
+{
+    for (int64_t i = 0; c->args.qkv.t[slot] && i < head_dim(c); i++) {
+        if (i % 7 == large)
+            put(c, slot, 0, i, draw_log(c, slot, i, lo, hi));
+        if (i % 13 == infinite)
+            put(c, slot, 0, i, draw_bits(c, slot, i) & 1 ? INFINITY : -INFINITY);
+    }
+}
+
+void qkv_fill_limits(struct call *c)
+{
+    fill(c, towards_limit, 0, 0);
+    fill_table(c, faint_angle);
+    put_limits(c, QKV_W_Q, 40, 110, 2, 6);
+    put_limits(c, QKV_W_K, 40, 110, 1, 7);
+    put_limits(c, QKV_B_Q, 65, 124, 1, 8);
+    put_limits(c, QKV_B_K, 65, 124, 3, 9);
+}
+
+/* One NaN, Inf or -Inf in three of four rows. */
+static double not_finite_angle(const struct call *c, int64_t row, int64_t col, int64_t i)
+{
+    static const double values[] = { (double) NAN, INFINITY, -INFINITY };
+    const uint32_t bits = draw_bits(c, QKV_K, row);
+    if (row % 4 != 3 && col == (int64_t) ((bits >> 8) % (uint32_t) c->args.qkv.rope_dim))
+        return values[bits % 3];
+    return angle(c, row, col, i);
+}
+
+void qkv_fill_table(struct call *c)
+{
+    fill(c, normal, 0, 0);
+    fill_table(c, not_finite_angle);
 }

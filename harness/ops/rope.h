@@ -3,6 +3,8 @@
 #ifndef HARNESS_OPS_ROPE_H
 #define HARNESS_OPS_ROPE_H
 
+#include <stdbool.h>
+
 #include "../op.h"
 
 struct rope_spot { /* an element of query or key */
@@ -18,6 +20,12 @@ typedef double (*rope_entry)(const struct call *c, int64_t row, int64_t pair, in
 /* Positions by the axes `pos` and `past`, all data, all of the table. */
 void rope_fill(struct call *c, rope_data data, rope_entry table);
 double rope_normal(const struct rope_spot *s);
+/* A position that a table of so many rows does not have. kind, of the axis `past`: 2 below 0, 3 the number of rows, 4 from 2^31 - 1 on,
+ * 5 2^32 + a row; 1 those that int32 holds and what it does not, one after the other. wide: int64. */
+int64_t rope_past(int64_t kind, int64_t token, int64_t rows, bool wide);
+#define ROPE_PAST_HELP                                                                                                           \
+    "1: some positions are not in the table (ERR-2); all of one kind: 2 below 0, 3 the number of rows, 4 2^31 - 1 or more, 5 "   \
+    "2^32 + a row of it (int64)"
 double rope_polar(const struct call *c, int64_t row, int64_t pair, int side, int64_t index); /* ROT-1..3, base 10000 */
 
 void rope_fill_normal(struct call *c);
@@ -33,6 +41,7 @@ void rope_fill_brink(struct call *c);
 void rope_fill_mixed(struct call *c);
 void rope_fill_specials(struct call *c);
 void rope_fill_table(struct call *c);
+void rope_fill_faint(struct call *c);
 
 extern const struct bad rope_bads[];
 

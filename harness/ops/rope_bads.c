@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Refusals of rope (ERR-1): query (3, 3, 64), key (3, 2, 64), table (64, 32), offset 16, out of place. */
+#include <string.h>
+
 #include "rope.h"
 
 static struct lc_tensor *t(struct call *c, int slot)
@@ -76,6 +78,21 @@ static void in_place_tail(struct call *c) /* they share what does not rotate */
     t(c, ROPE_QUERY)->stride[0] = t(c, ROPE_KEY)->stride[0] = 256;
 }
 static void in_place_own(struct call *c) { no_outs(c), t(c, ROPE_QUERY)->stride[1] = 0; }
+static void key_query(struct call *c) { c->slot[ROPE_KEY].same_as = ROPE_QUERY; } /* out of place */
+static void key_query_tail(struct call *c) /* they share the last elements of a token */
+{
+    c->slot[ROPE_KEY].same_as = ROPE_QUERY;
+    c->slot[ROPE_KEY].shift = (3 * 64 - 8) * 2;
+    t(c, ROPE_KEY)->shape[1] = t(c, ROPE_KEY_OUT)->shape[1] = 1;
+    t(c, ROPE_QUERY)->stride[0] = t(c, ROPE_KEY)->stride[0] = 256;
+}
+static void put_position(struct call *c, int64_t token, int64_t v)
+{
+    memcpy(c->image + c->slot[ROPE_POSITIONS].offset + c->op->place(&c->args, ROPE_POSITIONS, token, 0), &v, sizeof v);
+}
+static void position_below(struct call *c) { put_position(c, 0, -1); }
+static void position_rows(struct call *c) { put_position(c, 2, 64); }
+static void position_wide(struct call *c) { put_position(c, 1, (INT64_C(1) << 32) + 5); }
 /* clang-format on */
 
 const struct bad rope_bads[] = {
@@ -147,5 +164,10 @@ const struct bad rope_bads[] = {
     { "in-place-one", "key", "DET-4", "query", in_place_one },
     { "in-place-tail", "key", "DET-4", "query", in_place_tail },
     { "in-place-own", "query", "DET-4", "its own rows overlap", in_place_own },
+    { "key-query", "key", "APPLY-6", "query", key_query },
+    { "key-query-tail", "key", "APPLY-6", "query", key_query_tail },
+    { "position-below", "positions", "ERR-2", "= -1", position_below },
+    { "position-rows", "positions", "ERR-2", "= 64", position_rows },
+    { "position-wide", "positions", "ERR-2", "= 4294967301", position_wide },
     { NULL, NULL, NULL, NULL, NULL },
 };

@@ -39,14 +39,35 @@ static bool is_past(const struct call *c, int64_t token)
 }
 
 /* Some next to the table, some where nothing is mapped. */
+int64_t rope_past(int64_t kind, int64_t token, int64_t rows, bool wide)
+{
+    const int64_t any[] = { INT64_MAX / 4096, rows, -1, INT64_MIN / 4096, INT64_C(1) << 40 };
+    const int64_t any_narrow[] = { INT32_MAX, rows, -1, INT32_MIN };
+    const int64_t below[] = { INT32_MIN, -1, wide ? INT64_MIN / 4096 : INT32_MIN / 2 };
+    const int64_t above[] = { wide ? INT64_C(1) << 31 : INT32_MAX, wide ? INT64_MAX / 4096 : INT32_MAX - 1 };
+    switch (kind) {
+    case 2:
+        return below[token / 3 % 3];
+    case 3:
+        return rows;
+    case 4:
+        return above[token / 3 % 2];
+    case 5:
+        return (INT64_C(1) << 32) + token % rows;
+    default:
+        return wide ? any[token / 3 % 5] : any_narrow[token / 3 % 4];
+    }
+}
+
 static void put_past(struct call *c, int64_t token)
 {
-    const int64_t rows = args_of(c)->rows, wide[] = { INT64_MAX / 4096, rows, -1, INT64_MIN / 4096, INT64_C(1) << 40 };
-    const int32_t narrow[] = { INT32_MAX, (int32_t) rows, -1, INT32_MIN };
-    if (c->slot[ROPE_POSITIONS].fmt == LC_I64)
-        memcpy(position_at(c, token), &wide[token / 3 % 5], sizeof *wide);
+    const bool is_wide = c->slot[ROPE_POSITIONS].fmt == LC_I64;
+    const int64_t wide = rope_past(kase_int(&c->id, "past"), token, args_of(c)->rows, is_wide);
+    const int32_t narrow = (int32_t) wide;
+    if (is_wide)
+        memcpy(position_at(c, token), &wide, sizeof wide);
     else
-        memcpy(position_at(c, token), &narrow[token / 3 % 4], sizeof *narrow);
+        memcpy(position_at(c, token), &narrow, sizeof narrow);
 }
 
 static void fill_positions(struct call *c)
@@ -327,4 +348,22 @@ void rope_fill_specials(struct call *c)
 void rope_fill_table(struct call *c)
 {
     rope_fill(c, rope_normal, not_finite_table);
+}
+
+/* Data around 2^100, and three of four cosines and sines below 2^-126: products of usual size. */
+static double lifted(const struct rope_spot *s)
+{
+    return rope_normal(s) * (s->pair < 0 ? 1 : ldexp(1, 90 + (int) (s->token % 16)));
+}
+
+static double faint_table(const struct call *c, int64_t row, int64_t pair, int side, int64_t index)
+{
+    const int least = c->slot[ROPE_TABLE].fmt == LC_F32 ? -145 : -132;
+    (void) side;
+    return (row + pair) % 4 == 3 ? draw_log(c, ROPE_TABLE, index, -20, 0) : draw_log(c, ROPE_TABLE, index, least, -126);
+}
+
+void rope_fill_faint(struct call *c)
+{
+    rope_fill(c, lifted, faint_table);
 }
