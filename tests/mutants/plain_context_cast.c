@@ -51,6 +51,8 @@ static float entry(const struct token *t, int64_t at)
     const struct lc_tensor *const table = t->a->t[CTX_TABLE];
     const float v = table->dtype == LC_F32 ? ((const float *) table->data)[at]
                                            : plain_from_bf16(((const uint16_t *) table->data)[at]);
+    if (t->mut == MUT_ctx_table_ftz && fabsf(v) < plain_pow2(-126))
+        return 0;
     return t->mut == MUT_ctx_table_bf16 ? plain_round(v, 8) : v;
 }
 
@@ -58,13 +60,13 @@ static void turn_back(const struct token *t, int64_t position, float *head)
 {
     const struct rope_args *const r = &t->a->rope;
     const enum mutant mut = t->mut;
-    const int64_t n = r->rotary_dim / 2, row = position * r->rotary_dim;
+    const int64_t n = r->rotary_dim / 2, row = position * r->rotary_dim, last = mut == MUT_ctx_pairs_64 && n > 64 ? 64 : n;
     const bool interleaved = r->interleaved && mut != MUT_ctx_neox_only;
     float *part = head + r->offset;
     bool nan = false;
     if (mut == MUT_ctx_leading)
         part = head;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < last; i++) {
         float *const a = part + (interleaved ? 2 * i : i), *const b = part + (interleaved ? 2 * i + 1 : n + i);
         const float p = *a, q = *b, c = entry(t, row + i);
         float s = entry(t, row + n + i);
@@ -85,7 +87,28 @@ static int64_t position_of(const struct token *t)
         return t->token % t->a->rope.rows;
     if (t->mut == MUT_ctx_i64_as_i32 || p->dtype == LC_I32)
         return ((const int32_t *) p->data)[t->token];
-    return ((const int64_t *) p->data)[t->token];
+    const int64_t at = ((const int64_t *) p->data)[t->token];
+    return t->mut == MUT_ctx_positions_u16 && at >= 0 && at < t->a->rope.rows ? at & 0xffff : at;
+}
+
+/* ERR-2: that token is left alone. */
+static bool is_past(const struct token *t, int64_t position)
+{
+    if (t->mut == MUT_ctx_past_unguarded)
+        return false;
+    if (t->mut == MUT_ctx_past_low_half)
+        position = (int32_t) position;
+    return position < 0 || position >= t->a->rope.rows;
+}
+
+/* The rows of a block of SF-4 from the 256th on get those 128 before. */
+static void repeat_third(const struct context_cast_args *a)
+{
+    const struct lc_tensor *const t = a->t[CTX_EXTRA_SF];
+    for (int64_t row = 0; t && row < a->rope.n; row++)
+        for (int64_t g = 0; row % a->sf.block_m >= 256 && g < a->sf.groups; g++)
+            ((uint8_t *) t->data)[sf_extra_place(&a->sf, t, row, g)] =
+                ((const uint8_t *) t->data)[sf_extra_place(&a->sf, t, row - 128, g)];
 }
 
 /* ---- one token ---- */
@@ -101,13 +124,15 @@ static void load_token(struct token *t, int64_t position)
     if (mut == MUT_ctx_head_dense)
         step = r->d;
     const char *data = context->data;
+    if (mut == MUT_ctx_base_32 && (uintptr_t) data % 64 == 32)
+        data -= 32;
     if (mut == MUT_ctx_base_rounded_down)
         data = (const char *) ((uintptr_t) data & ~(uintptr_t) 15);
     for (int64_t h = 0; h < r->heads[0]; h++) {
         float *const head = t->y + h * r->d;
         for (int64_t i = 0; i < r->d; i++)
             head[i] = plain_from_bf16(((const uint16_t *) (const void *) data)[t->token * row + h * step + i]);
-        if (mut == MUT_ctx_not_rotated || (mut == MUT_ctx_first_head_only && h > 0))
+        if (mut == MUT_ctx_not_rotated || (mut == MUT_ctx_first_head_only && h > 0) || (mut == MUT_ctx_heads_64 && h >= 64))
             continue;
         turn_back(t, position, head);
         if (mut == MUT_ctx_twice)
@@ -209,7 +234,7 @@ int plain_context_cast(const struct lc_call *call, const struct plain_knobs *k, 
         const int64_t position = position_of(&t);
         if (mut == MUT_ctx_last_token_unwritten && token == r->n - 1)
             break;
-        if ((position < 0 || position >= r->rows) && mut != MUT_ctx_past_unguarded)
+        if (is_past(&t, position))
             continue; /* ERR-2 */
         load_token(&t, position);
         plain_cast_row(&row);
@@ -222,5 +247,7 @@ int plain_context_cast(const struct lc_call *call, const struct plain_knobs *k, 
     }
     row.row = r->n;
     plain_sf_done(&row);
+    if (mut == MUT_ctx_sf4_third)
+        repeat_third(a);
     return LC_OK;
 }

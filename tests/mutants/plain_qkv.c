@@ -129,7 +129,10 @@ static float mean_square(const struct head *w)
     }
     if (mut == MUT_qkv_stat_rope)
         return lanes(w, a->rope_dim, of, 0, of) / (float) a->rope_dim;
-    return lanes(w, mut == MUT_qkv_stat_last ? d - 1 : d, of, 0, of) / (float) d;
+    const float sum = lanes(w, mut == MUT_qkv_stat_last ? d - 1 : mut == MUT_qkv_stat_384 && d > 384 ? 384 : d, of, 0, of);
+    if (mut == MUT_qkv_sum_2_112 && sum > plain_pow2(112))
+        return INFINITY;
+    return sum / (float) d;
 }
 
 static float rstd_of(const struct head *w)
@@ -158,7 +161,10 @@ static float weight_at(const struct head *w, int64_t i)
         as.dtype = of_q->dtype;
         return element(&as, i);
     }
-    return mut == MUT_qkv_weight_bf16 ? plain_round(element(own, i), 8) : element(own, i);
+    const float v = element(own, i);
+    if ((mut == MUT_qkv_weight_inf_0 && isinf(v)) || (mut == MUT_qkv_weight_2_30 && fabsf(v) > plain_pow2(30)))
+        return 0;
+    return mut == MUT_qkv_weight_bf16 ? plain_round(v, 8) : v;
 }
 
 static bool bias_at(const struct head *w, int64_t i, float *b)
@@ -171,6 +177,8 @@ static bool bias_at(const struct head *w, int64_t i, float *b)
     if (!t || mut == MUT_qkv_bias_ignored || (mut == MUT_qkv_tail_no_bias && i >= w->a->rope_dim))
         return false;
     *b = mut == MUT_qkv_bias_bf16 ? plain_round(element(t, i), 8) : element(t, i);
+    if ((mut == MUT_qkv_bias_inf_0 && isinf(*b)) || (mut == MUT_qkv_bias_2_60 && isfinite(*b) && fabsf(*b) > plain_pow2(60)))
+        *b = 0;
     return true;
 }
 
@@ -225,13 +233,24 @@ static float n_of(const struct head *w, int64_t i)
 
 /* ---- QKV-3 ---- */
 
+static bool reads_anywhere(enum mutant mut)
+{
+    return mut == MUT_qkv_past_below || mut == MUT_qkv_past_low_half || mut == MUT_qkv_checks_first ||
+           mut == MUT_qkv_checks_below || mut == MUT_qkv_checks_low_half;
+}
+
 /* Element i of the table's row. */
 static float angle(const struct head *w, int64_t at, int64_t i)
 {
     const struct lc_tensor *const t = w->a->t[QKV_TABLE];
     const int64_t row = w->mut == MUT_qkv_table_row_d ? w->a->head_dim : w->a->rope_dim;
     const int64_t place = at * row + i, all = w->a->table_rows * w->a->rope_dim;
-    const float v = element(t, place < all + 256 ? place : place % all); /* not past the guard */
+    const bool astray = place < 0 || place >= all + 256; /* past the guard: there only where a mutant of ERR-2 is */
+    const float v = element(t, !astray || reads_anywhere(w->mut) ? place : place % all);
+    if ((w->mut == MUT_qkv_table_nan_0 && v != v) || (w->mut == MUT_qkv_table_ftz && fabsf(v) < FLT_MIN))
+        return 0;
+    if (w->mut == MUT_qkv_table_inf_max && isinf(v))
+        return copysignf(FLT_MAX, v);
     return w->mut == MUT_qkv_table_bf16 ? plain_round(v, 8) : v;
 }
 
@@ -273,6 +292,8 @@ static int64_t position(const struct head *w)
         return w->row % w->a->table_rows;
     if (mut == MUT_qkv_position_0)
         return 0;
+    if (mut == MUT_qkv_position_u16)
+        return at & 0xffff;
     return mut == MUT_qkv_position_byte ? at & 0xff : at;
 }
 
@@ -281,9 +302,12 @@ static void rotate(const struct head *w, float *n)
     const enum mutant mut = w->mut;
     const int64_t d = w->a->head_dim, rope = mut == MUT_qkv_rotates_all ? d / 2 * 2 : w->a->rope_dim, half = rope / 2;
     const int64_t at = position(w);
+    float leak = 0;
     if (mut == MUT_qkv_k_not_rotated && w->is_k)
         return;
-    for (int64_t i = 0; i < half; i++) {
+    for (int64_t i = 0; i < rope && mut == MUT_qkv_table_leaks; i++)
+        leak += 0 * angle(w, at, i);
+    for (int64_t i = 0; i < (mut == MUT_qkv_pairs_256 && half > 256 ? 256 : half); i++) {
         const int64_t first = mut == MUT_qkv_interleaved ? 2 * i : i;
         const int64_t second = mut == MUT_qkv_interleaved ? 2 * i + 1 : mut == MUT_qkv_pairs_of_d ? i + d / 2 : i + half;
         float c = angle(w, at, i), s = angle(w, at, half + i);
@@ -293,7 +317,7 @@ static void rotate(const struct head *w, float *n)
             const float t = c;
             c = s, s = t;
         }
-        const float a = n[first], b = n[second];
+        const float a = leak != leak ? leak : n[first], b = leak != leak ? leak : n[second];
         n[first] = rotated(w, a, c, b, -s);
         n[second] = rotated(w, b, c, mut == MUT_qkv_in_place_too_early ? n[first] : a, s);
     }
@@ -379,6 +403,8 @@ static void store_token(struct head *w)
         w->is_k = i >= a->heads_q;
         w->h = w->is_k ? i - a->heads_q : i;
         w->x = w->token + head_place(a, w->is_k, w->h, mut);
+        if ((mut == MUT_qkv_heads_64 && !w->is_k && i >= 64) || (mut == MUT_qkv_key_heads_8 && w->is_k && w->h >= 8))
+            continue;
         if (mut == MUT_qkv_last_head_lost && !w->is_k && i == a->heads_q - 1 && a->heads_q % 2)
             continue;
         w->rstd = rstd_of(w);
@@ -433,13 +459,45 @@ static int refuse(const struct lc_call *call, int status, enum mutant mut)
     return status;
 }
 
+static int64_t any_position(const struct qkv_args *a, int64_t row)
+{
+    const struct lc_tensor *const t = a->t[QKV_POSITIONS];
+    return t->dtype == LC_I32 ? ((const int32_t *) t->data)[row] : ((const int64_t *) t->data)[row];
+}
+
+/* ERR-2: that token is left alone. */
+static bool is_lost(const union op_args *args, int64_t row, enum mutant mut)
+{
+    const int64_t at = any_position(&args->qkv, row);
+    if (mut == MUT_qkv_past_below)
+        return at < 0;
+    if (mut == MUT_qkv_past_low_half)
+        return (int32_t) at < 0 || (int32_t) at >= args->qkv.table_rows;
+    return ref_qkv_lost(args, row);
+}
+
+/* ERR-2: a checked build refuses the call. */
+static int check_values(const struct lc_call *call, const union op_args *args, enum mutant mut)
+{
+    const struct qkv_args *const a = &args->qkv;
+    bool refuses = mut != MUT_qkv_checks_first && mut != MUT_qkv_checks_below && mut != MUT_qkv_checks_low_half;
+    for (int64_t row = 0; row < a->tokens; row++) {
+        const int64_t at = any_position(a, row);
+        if ((mut == MUT_qkv_checks_first && row == 0 && ref_qkv_lost(args, row)) || (mut == MUT_qkv_checks_below && at < 0) ||
+            (mut == MUT_qkv_checks_low_half && ((int32_t) at < 0 || (int32_t) at >= a->table_rows)))
+            refuses = true;
+    }
+    return refuses ? ref_qkv_check_values(call, args) : LC_OK;
+}
+
 int plain_qkv(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut)
 {
     union op_args args;
     int status = ref_qkv_check(call, &args);
-    const bool leaves_out = k->leaves_out || mut == MUT_qkv_past_writes_astray || mut == MUT_qkv_past_clears_next;
+    const bool leaves_out = k->leaves_out || mut == MUT_qkv_past_writes_astray || mut == MUT_qkv_past_clears_next ||
+                            mut == MUT_qkv_past_below || mut == MUT_qkv_past_low_half;
     if (!status && !leaves_out)
-        status = ref_qkv_check_values(call, &args);
+        status = check_values(call, &args, mut);
     if (status != LC_OK)
         return refuse(call, status, mut);
     const struct qkv_args *const a = &args.qkv;
@@ -458,9 +516,11 @@ int plain_qkv(const struct lc_call *call, const struct plain_knobs *k, enum muta
         if (mut == MUT_qkv_tiles_of_16 && w.row >= a->tokens / 16 * 16)
             break;
         w.token = (const uint16_t *) x->data + at;
+        if (mut == MUT_qkv_base_32 && (uintptr_t) x->data % 64 == 32)
+            w.token -= 16;
         if (mut == MUT_qkv_base_rounded_down)
             w.token = (const uint16_t *) ((uintptr_t) w.token & ~(uintptr_t) 15);
-        if (leaves_out && ref_qkv_lost(&args, w.row)) {
+        if (leaves_out && is_lost(&args, w.row, mut)) {
             if (mut == MUT_qkv_past_writes_astray)
                 ((uint8_t *) a->t[QKV_Q]->data)[-2] ^= 0x55;
             continue;

@@ -91,6 +91,8 @@ static void rotate(const struct head *h, const float *x, float *y)
     bool nan = false;
     if (mut == MUT_rope_last_pair_missing)
         pairs--;
+    if (mut == MUT_rope_pairs_128 && pairs > 128)
+        pairs = 128;
     for (int64_t i = 0; i < pairs; i++) {
         const int64_t at = index_of(h, i, 0), bt = index_of(h, i, 1);
         float a = x[at], b = x[bt], c = h->cosine[i], s = h->sine[i];
@@ -155,6 +157,10 @@ static struct tokens tokens_of(const struct rope_args *a, int which, enum mutant
         t.heads = 1;
     if (mut == MUT_rope_heads_16 && t.heads > 16 && t.heads % 32)
         t.heads = 16;
+    if (mut == MUT_rope_heads_64 && t.heads > 64)
+        t.heads = 64;
+    if (mut == MUT_rope_key_heads_8 && which && t.heads > 8)
+        t.heads = 8;
     return t;
 }
 
@@ -235,6 +241,8 @@ static int64_t position_of(const struct rope_args *a, int64_t token, int which, 
         return a->n > 0 && t->dtype == LC_I64 ? ((const int64_t *) t->data)[0] : ((const int32_t *) t->data)[0];
     if (mut == MUT_rope_positions_bf16)
         return (int64_t) plain_round((float) at, 8) < a->rows ? (int64_t) plain_round((float) at, 8) : at;
+    if (at >= 0 && at < a->rows && (mut == MUT_rope_positions_u16 || mut == MUT_rope_positions_12))
+        return at & (mut == MUT_rope_positions_12 ? 0xfff : 0xffff);
     if (mut == MUT_rope_positions_from_1)
         at = at + 1 < a->rows ? at + 1 : 0;
     return at;
@@ -269,6 +277,10 @@ static void load_table(const struct head *h, int64_t position, float *cosine, fl
             cosine[i] = plain_round(cosine[i], 11), sine[i] = plain_round(sine[i], 11);
         if (mut == MUT_rope_table_21)
             cosine[i] = plain_round(cosine[i], 21), sine[i] = plain_round(sine[i], 21);
+        if (mut == MUT_rope_table_ftz) {
+            cosine[i] = normal(cosine[i]) ? cosine[i] : 0;
+            sine[i] = normal(sine[i]) ? sine[i] : 0;
+        }
         if (mut == MUT_rope_table_clamped)
             cosine[i] = fminf(fmaxf(cosine[i], -1), 1), sine[i] = fminf(fmaxf(sine[i], -1), 1);
     }
@@ -279,12 +291,14 @@ static bool is_past(const struct rope_args *a, int64_t position, int64_t token, 
 {
     if (position >= 0 && position < a->rows)
         return false;
-    if (mut == MUT_rope_past_unguarded)
+    if (mut == MUT_rope_past_unguarded || mut == MUT_rope_checks_below)
         return false;
     if (mut == MUT_rope_past_negative_only)
         return position < 0;
     if (mut == MUT_rope_past_large_only)
         return position >= a->rows;
+    if (mut == MUT_rope_past_low_half)
+        return (int32_t) position < 0 || (int32_t) position >= a->rows;
     const struct lc_tensor *const t = a->t[ROPE_QUERY_OUT];
     uint16_t *const out = (uint16_t *) t->data + token * t->stride[0];
     if (mut == MUT_rope_past_clears_head)
@@ -302,6 +316,8 @@ static void one_token(const struct rope_args *a, int64_t token, const struct pla
         struct head h = { a, k, mut, a->rotary_dim, a->offset, a->interleaved, a->conjugate, a->in_place[which], cosine, sine };
         const int64_t position = position_of(a, token, which, mut);
         if (mut == MUT_rope_key_skipped && which)
+            break;
+        if (mut == MUT_rope_key_tokens_131 && which && token > 130)
             break;
         if (mut == MUT_rope_neox_only)
             h.interleaved = false;
@@ -326,6 +342,8 @@ static void one_token(const struct rope_args *a, int64_t token, const struct pla
             const uint16_t *in = (const uint16_t *) t.in->data, *of_query = NULL;
             uint16_t *const out = (uint16_t *) t.out->data + wrapped(token * t.token_out + i * t.head_out, mut);
             const uint16_t *const laid_out = in + token * t.token_out + i * t.head_out;
+            if (mut == MUT_rope_base_32 && (uintptr_t) t.out->data % 64 == 32)
+                in++;
             if (mut == MUT_rope_base_rounded_down)
                 in = (const uint16_t *) ((uintptr_t) in & ~(uintptr_t) 15);
             if (mut == MUT_rope_key_of_query && which)
@@ -346,7 +364,9 @@ static int refuse(const struct lc_call *call, int status, enum mutant mut)
 {
     const struct lc_tensor *const out = arg_tensor(call, "query_out");
     if (mut == MUT_rope_accepts_all || (mut == MUT_rope_accepts_views && cites(call, "APPLY-6")) ||
-        (mut == MUT_rope_accepts_overlap && cites(call, "DET-4")) || (mut == MUT_rope_accepts_width && cites(call, "APPLY-5")) ||
+        (mut == MUT_rope_accepts_overlap && cites(call, "DET-4")) ||
+        (mut == MUT_rope_accepts_key_query && cites(call, "bytes with query (APPLY-6)")) ||
+        (mut == MUT_rope_accepts_width && cites(call, "APPLY-5")) ||
         (mut == MUT_rope_accepts_rows && cites(call, "rank 2: must be 1")) ||
         (mut == MUT_rope_accepts_shapes && cites(call, "APPLY-4")))
         return LC_OK;
@@ -372,6 +392,11 @@ int plain_rope(const struct lc_call *call, const struct plain_knobs *k, enum mut
     runs++;
     if (mut == MUT_rope_order_by_run)
         knobs.order = runs % 2;
+    if (mut == MUT_rope_checks_below) { /* a checked build */
+        for (int64_t token = 0; token < n; token++)
+            if (ref_rope_position(&args, token) < 0)
+                return ref_rope_check_values(call, &args);
+    }
     if (mut == MUT_rope_no_tokens && n == 0)
         abort(); /* a launch of no blocks is an error */
     if (mut == MUT_rope_in_place_skipped && a->in_place[0])

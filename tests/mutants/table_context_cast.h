@@ -34,6 +34,18 @@ M(ctx_nan_leaks, context_cast, "APPLY-6", "clause", "context_cast(M=17,d=128,bf1
   "a NaN reaches the whole rotating part")
 M(ctx_past_unguarded, context_cast, "ERR-2", "P18", "context_cast(M=17,d=128,past=1,ids={i32,i64})", "crash",
   "reads outside the table")
+M(ctx_positions_u16, context_cast, "APPLY-4", "P16",
+  "context_cast(M=17,d=64,rot=2,rows=70000,pos=last,ids=i64,bf16=1,fill=logu)", "value:bf16", "int64 positions cut to 16 bits")
+M(ctx_table_ftz, context_cast, "FMT-5", "clause", "context_cast(M=17,d=128,bf16=1,fill=faint)", "value:bf16",
+  "subnormal cosines and sines are zeros")
+M(ctx_pairs_64, context_cast, "APPLY-1", "clause", "context_cast(M=5,heads=2,d=256,rot=256,bf16=1)", "value:bf16",
+  "pairs behind the 64th left alone")
+M(ctx_heads_64, context_cast, "KV-7", "clause", "context_cast(M=3,heads=128,d=128,rot=32)", "value:out",
+  "heads behind the 64th are not rotated")
+M(ctx_sf4_third, context_cast, "SF-4", "clause", "context_cast(M={384,400},heads=2,d=64,utccp=384,fill=scales)",
+  "value:extra_sf", "rows from 256 of a block get the scales 128 rows before")
+M(ctx_past_low_half, context_cast, "ERR-2", "P18", "context_cast(M=17,d=128,past=5)", "crash",
+  "int64 positions compared with the table by their low 32 bits")
 
 /* ---- KV-6, RMS-11, DET ---- */
 M(ctx_token_dense, context_cast, "KV-6", "P06", "context_cast(M=17,d=128,xs=16)", "value:out", "the token stride ignored")
@@ -42,6 +54,8 @@ M(ctx_bf16_strides, context_cast, "KV-6", "P07", "context_cast(M=17,d=128,bf16=1
   "bf16 by the strides of context")
 M(ctx_base_rounded_down, context_cast, "KV-6", "R16", "context_cast(M=17,d=128,at=8)", "value:out",
   "vectors loaded from the 16-byte boundary below")
+M(ctx_base_32, context_cast, "KV-6", "clause", "context_cast(M=17,d=128,at={32,96})", "value:out",
+  "vectors of 64 bytes loaded from the boundary below, where that is 32 bytes before")
 M(ctx_writes_off_bf16, context_cast, "RMS-11", "clause", "context_cast(M=17,d=128,off=1)", "keep",
   "bf16 is written though switched off")
 M(ctx_bf16_tail_unwritten, context_cast, "DET-3", "P03", "context_cast(M=17,d=128,bf16=1)", "poison", "bf16 lacks what rotates")
@@ -75,3 +89,4 @@ MC(cu_ctx_past_unguarded, context_cast, "ERR-2", "P18", "context_cast(M=17,d=128
    "reads outside the table")
 
 RARE(ctx_nan_leaks)
+RARE(ctx_table_ftz)

@@ -47,8 +47,32 @@ M(qkv_bias_zero, qkv, "FMT-6", "clause", "qkv(M=17,rot=32,fill=zero-rows)", "val
 M(qkv_n_unrounded, qkv, "QKV-2", "S03", "qkv(M=17,fill=normal)", "value:q", "n rotated in f32: dialect simt")
 M(qkv_n_truncate, qkv, "QKV-2", "R03", "qkv(M=17,fill=normal)", "value:q", "n rounded to zero")
 M(qkv_n_f16, qkv, "QKV-2", "clause", "qkv(M=17,fill=normal)", "value:q", "n rounded to 11 bits")
+M(qkv_stat_384, qkv, "RMS-3", "clause", "qkv(M=3,Hq=1,Hkv=1,D={512,576},fill=normal)", "value:q",
+  "no square behind the 384th of a head")
+M(qkv_sum_2_112, qkv, "RMS-12", "clause", "qkv(M=17,D=64,fill=limits)", "value:q", "sums of squares above 2^112 overflow")
+M(qkv_weight_inf_0, qkv, "QKV-2", "clause", "qkv(M=17,D=64,rot=32,fill=limits)", "value:q", "an infinite weight counts as 0")
+M(qkv_weight_2_30, qkv, "QKV-2", "clause", "qkv(M=17,D=64,rot=32,fill=limits)", "value:q", "weights above 2^30 count as 0")
+M(qkv_bias_inf_0, qkv, "QKV-2", "clause", "qkv(M=17,D=64,rot=32,bias=bf16,fill=limits)", "value:q",
+  "an infinite bias counts as 0")
+M(qkv_bias_2_60, qkv, "QKV-2", "clause", "qkv(M=17,D=64,rot=32,bias=bf16,fill=limits)", "value:q",
+  "biases above 2^60 count as 0")
+M(qkv_heads_64, qkv, "QKV-1", "clause", "qkv(M=3,Hq=128,Hkv=16,D=16,fill=normal)", "poison",
+  "heads of q behind the 64th are not written")
+M(qkv_key_heads_8, qkv, "QKV-1", "clause", "qkv(M=3,Hq=128,Hkv=16,D=16,fill=normal)", "poison",
+  "heads of k behind the eighth are not written")
 
 /* ---- QKV-3, the rotation ---- */
+M(qkv_position_u16, qkv, "APPLY-4", "P16", "qkv(M=17,D=16,rot=2,P=70000,pos={i32,i64},fill=normal)", "value:q",
+  "positions cut to 16 bits")
+M(qkv_pairs_256, qkv, "QKV-3", "clause", "qkv(M=3,Hq=1,Hkv=1,D=576,fill=normal)", "value:q",
+  "pairs behind the 256th are not rotated")
+M(qkv_table_nan_0, qkv, "APPLY-6", "clause", "qkv(M=17,fill=table)", "value:q", "a NaN of the table counts as 0")
+M(qkv_table_inf_max, qkv, "APPLY-6", "clause", "qkv(M=17,fill=table)", "value:q",
+  "an Inf of the table counts as the largest f32")
+M(qkv_table_leaks, qkv, "APPLY-6", "clause", "qkv(M=17,fill=table)", "value:q",
+  "a NaN or an Inf of the table reaches all pairs of a head")
+M(qkv_table_ftz, qkv, "FMT-5", "clause", "qkv(M=17,D=128,rot=32,bias=bf16,fill=limits)", "value:q",
+  "subnormal cosines and sines are zeros")
 M(qkv_products_bf16, qkv, "QKV-3", "clause", "qkv(M=17,table=bf16,fill=normal)", "value:q",
   "products rounded to BF16: dialect bf16rot")
 M(qkv_interleaved, qkv, "QKV-3", "clause", "qkv(M=17,fill=normal)", "value:q", "pairs (2i, 2i + 1)")
@@ -81,6 +105,8 @@ M(qkv_offset_24, qkv, "QKV-5", "R20", "qkv(M=5,xs=4194304,fill=normal)", "value:
   "a row offset that wraps (at 2^24, so that the case is small)")
 M(qkv_base_rounded_down, qkv, "QKV-5", "R16", "qkv(M=17,at=8,fill=normal)", "value:q",
   "vectors loaded from the 16-byte boundary below")
+M(qkv_base_32, qkv, "QKV-5", "R16", "qkv(M=17,at={32,96},fill=normal)", "value:q",
+  "vectors of 64 bytes loaded from the boundary below, where that is 32 bytes before")
 M(qkv_no_tokens, qkv, "QKV-5", "R26", "qkv(M=0)", "crash", "T = 0 starts a launch of no blocks")
 M(qkv_tiles_of_16, qkv, "QKV-5", "clause", "qkv(M=17,fill=normal)", "poison", "tokens behind the last whole tile are lost")
 M(qkv_nan_swallowed, qkv, "RMS-9", "Q23", "qkv(M=17,fill=specials)", "value:q", "a NaN counts as 0")
@@ -102,6 +128,15 @@ M(qkv_past_writes_astray, qkv, "ERR-2", "P18", "qkv(bad=positions-value)", "keep
   "a token whose position the table does not have writes before q")
 M(qkv_past_clears_next, qkv, "ERR-2", "clause", "qkv(bad=positions-value)", "value:q",
   "a token whose position the table does not have clears an element of the next one")
+M(qkv_past_below, qkv, "ERR-2", "P18", "qkv(M=17,pos=i64,past=4)", "crash", "negative positions alone are looked for")
+M(qkv_past_low_half, qkv, "ERR-2", "P18", "qkv(M=17,pos=i64,past=5)", "crash",
+  "int64 positions compared with the table by their low 32 bits")
+M(qkv_checks_first, qkv, "ERR-2", "P18", "qkv(M=17,pos=i64,past={1,2,4})", "crash",
+  "a checked build that looks at the first position alone")
+M(qkv_checks_below, qkv, "ERR-2", "P18", "qkv(M=17,pos=i64,past=4)", "crash",
+  "a checked build that looks for negative positions alone")
+M(qkv_checks_low_half, qkv, "ERR-2", "P18", "qkv(M=17,pos=i64,past=5)", "crash",
+  "a checked build that looks at the low 32 bits of int64 positions")
 M(qkv_refuses_vaguely, qkv, "ERR-1", "clause", "qkv(bad=*)", "refusal", "the message names no argument and no clause")
 M(qkv_writes_then_refuses, qkv, "ERR-1", "clause", "qkv(bad=*)", "refusal", "a byte of q is written before the check")
 
@@ -144,3 +179,12 @@ RARE(qkv_ftz)
 RARE(qkv_nan_swallowed)
 RARE(qkv_nan_leaks)
 RARE(cu_qkv_v_quiets)
+RARE(qkv_sum_2_112)
+RARE(qkv_weight_inf_0)
+RARE(qkv_weight_2_30)
+RARE(qkv_bias_inf_0)
+RARE(qkv_bias_2_60)
+RARE(qkv_table_nan_0)
+RARE(qkv_table_inf_max)
+RARE(qkv_table_leaks)
+RARE(qkv_table_ftz)

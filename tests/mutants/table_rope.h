@@ -78,6 +78,20 @@ M(rope_key_of_query, rope, "APPLY-4", "P08", "rope(M=17,d=128)", "value:key_out"
 M(rope_key_head_stride, rope, "APPLY-4", "P07", "rope(M=17,d=128,kv=2,hs=8,to=own)", "value:key_out",
   "key by query's head stride")
 M(rope_key_token_stride, rope, "APPLY-4", "P07", "rope(M=17,d=128,kv=2,to=own)", "value:key_out", "key by query's token stride")
+M(rope_positions_u16, rope, "APPLY-4", "P16", "rope(M=17,d=64,rot=2,rows=131072,pos={random,last},ids={i64,i32},fill=logu)",
+  "value:query_out", "positions cut to 16 bits")
+M(rope_positions_12, rope, "APPLY-4", "P16", "rope(M=17,d=64,rot=2,rows=131072,pos={random,last},ids={i64,i32},fill=logu)",
+  "value:query_out", "positions cut to 12 bits")
+M(rope_table_ftz, rope, "FMT-5", "clause", "rope(M=17,d=128,fill=faint)", "value:query_out",
+  "subnormal cosines and sines are zeros")
+M(rope_heads_64, rope, "APPLY-4", "clause", "rope(M=3,heads=128,kv=16,d=64,rot=64)", "value:query_out",
+  "heads behind the 64th left alone")
+M(rope_key_heads_8, rope, "APPLY-4", "clause", "rope(M=3,heads=128,kv=16,d=64,rot=64)", "value:key_out",
+  "heads of key behind the eighth left alone")
+M(rope_key_tokens_131, rope, "APPLY-4", "clause", "rope(M=300,heads=1,kv=1,d=32,rot=32)", "value:key_out",
+  "key left alone behind 131 tokens")
+M(rope_pairs_128, rope, "APPLY-1", "clause", "rope(M=5,d=512,rot=512,fill=normal)", "value:query_out",
+  "pairs behind the 128th left alone")
 
 /* ---- APPLY-6, views ---- */
 M(rope_token_dense, rope, "APPLY-6", "P06", "rope(M=17,d=128,xs=8,to=own)", "value:query_out", "the token stride ignored")
@@ -87,6 +101,8 @@ M(rope_offset_24, rope, "APPLY-6", "clause", "rope(M=5,d=128,xs=4194304)", "valu
   "an element offset that wraps (at 2^24, so that the case is small)")
 M(rope_base_rounded_down, rope, "APPLY-6", "clause", "rope(M=17,d=128,at=8,to=own)", "value:query_out",
   "vectors loaded from the 16-byte boundary below")
+M(rope_base_32, rope, "APPLY-6", "clause", "rope(M=17,d=128,at={32,96})", "value:query_out",
+  "one element on where query_out misses 64 bytes by 32")
 M(rope_no_tokens, rope, "APPLY-6", "R26", "rope(M=0,d=128)", "crash", "N = 0 starts a launch of no blocks")
 M(rope_nan_leaks, rope, "APPLY-6", "clause", "rope(M=17,d=128,fill=specials)", "value:query_out", "a NaN reaches its whole head")
 M(rope_nan_swallowed, rope, "APPLY-6", "clause", "rope(M=17,d=128,fill=specials)", "value:query_out", "a NaN counts as 0")
@@ -98,6 +114,10 @@ M(rope_past_unguarded, rope, "ERR-2", "P18", "rope(M=17,d=128,past=1,ids={i32,i6
 M(rope_past_negative_only, rope, "ERR-2", "P18", "rope(M=17,d=128,past=1,ids={i32,i64})", "crash",
   "negative positions alone are looked for")
 M(rope_past_large_only, rope, "ERR-2", "P18", "rope(M=17,d=128,past=1,ids={i32,i64})", "crash", "negative positions are not")
+M(rope_past_low_half, rope, "ERR-2", "P18", "rope(M=17,d=128,past=5)", "crash",
+  "int64 positions compared with the table by their low 32 bits")
+M(rope_checks_below, rope, "ERR-2", "P18", "rope(M=17,d=128,past=4)", "crash",
+  "a checked build that looks for negative positions alone")
 M(rope_past_refused_late, rope, "ERR-2", "clause", "rope(M=17,d=128,past=1)", "refusal",
   "a checked build that has written the tokens before it")
 M(rope_past_refused_vaguely, rope, "ERR-2", "clause", "rope(M=17,d=128,past=1)", "refusal", "the message cites no clause")
@@ -129,6 +149,8 @@ M(rope_accepts_width, rope, "APPLY-5", "P09", "rope(bad={rotary-head,rotary-wide
   "a table wider than the head is accepted")
 M(rope_accepts_rows, rope, "APPLY-4", "P11", "rope(bad=positions-rows)", "refusal", "positions of (3, N) are accepted")
 M(rope_accepts_overlap, rope, "DET-4", "clause", "rope(bad=*)", "refusal", "outputs may share bytes with anything")
+M(rope_accepts_key_query, rope, "APPLY-6", "clause", "rope(bad={key-query,key-query-tail})", "refusal",
+  "out of place, query and key may be the same bytes")
 M(rope_refuses_vaguely, rope, "ERR-1", "clause", "rope(bad=*)", "refusal", "the message names no argument and no clause")
 M(rope_writes_then_refuses, rope, "ERR-1", "clause", "rope(bad=*)", "refusal", "a byte of query_out is written before the check")
 
@@ -155,6 +177,7 @@ MC(cu_rope_stray_gap, rope, "DET-3", "clause", "rope(M=17,d=128,hs=8)", "keep", 
 RARE(rope_ftz)
 RARE(rope_positive_zero)
 RARE(rope_table_21)
+RARE(rope_table_ftz)
 RARE(rope_nan_leaks)
 RARE(rope_nan_swallowed)
 RARE(rope_inf_clipped)
