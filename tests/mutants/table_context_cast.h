@@ -34,7 +34,7 @@ M(ctx_nan_leaks, context_cast, "APPLY-6", "clause", "context_cast(M=17,d=128,bf1
   "a NaN reaches the whole rotating part")
 M(ctx_past_unguarded, context_cast, "ERR-2", "P18", "context_cast(M=17,d=128,past=1,ids={i32,i64})", "crash",
   "reads outside the table")
-M(ctx_positions_u16, context_cast, "APPLY-4", "P16",
+M(ctx_positions_u16, context_cast, "APPLY-4", "clause",
   "context_cast(M=17,d=64,rot=2,rows=70000,pos=last,ids=i64,bf16=1,fill=logu)", "value:bf16", "int64 positions cut to 16 bits")
 M(ctx_table_ftz, context_cast, "FMT-5", "clause", "context_cast(M=17,d=128,bf16=1,fill=faint)", "value:bf16",
   "subnormal cosines and sines are zeros")
@@ -44,7 +44,7 @@ M(ctx_heads_64, context_cast, "KV-7", "clause", "context_cast(M=3,heads=128,d=12
   "heads behind the 64th are not rotated")
 M(ctx_sf4_third, context_cast, "SF-4", "clause", "context_cast(M={384,400},heads=2,d=64,utccp=384,fill=scales)",
   "value:extra_sf", "rows from 256 of a block get the scales 128 rows before")
-M(ctx_past_low_half, context_cast, "ERR-2", "P18", "context_cast(M=17,d=128,past=5)", "crash",
+M(ctx_past_low_half, context_cast, "ERR-2", "clause", "context_cast(M=17,d=128,past=5)", "crash",
   "int64 positions compared with the table by their low 32 bits")
 
 /* ---- KV-6, RMS-11, DET ---- */

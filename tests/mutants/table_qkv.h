@@ -62,7 +62,7 @@ M(qkv_key_heads_8, qkv, "QKV-1", "clause", "qkv(M=3,Hq=128,Hkv=16,D=16,fill=norm
   "heads of k behind the eighth are not written")
 
 /* ---- QKV-3, the rotation ---- */
-M(qkv_position_u16, qkv, "APPLY-4", "P16", "qkv(M=17,D=16,rot=2,P=70000,pos={i32,i64},fill=normal)", "value:q",
+M(qkv_position_u16, qkv, "APPLY-4", "clause", "qkv(M=17,D=16,rot=2,P=70000,pos={i32,i64},fill=normal)", "value:q",
   "positions cut to 16 bits")
 M(qkv_pairs_256, qkv, "QKV-3", "clause", "qkv(M=3,Hq=1,Hkv=1,D=576,fill=normal)", "value:q",
   "pairs behind the 256th are not rotated")
@@ -105,7 +105,7 @@ M(qkv_offset_24, qkv, "QKV-5", "R20", "qkv(M=5,xs=4194304,fill=normal)", "value:
   "a row offset that wraps (at 2^24, so that the case is small)")
 M(qkv_base_rounded_down, qkv, "QKV-5", "R16", "qkv(M=17,at=8,fill=normal)", "value:q",
   "vectors loaded from the 16-byte boundary below")
-M(qkv_base_32, qkv, "QKV-5", "R16", "qkv(M=17,at={32,96},fill=normal)", "value:q",
+M(qkv_base_32, qkv, "QKV-5", "clause", "qkv(M=17,at={32,96},fill=normal)", "value:q",
   "vectors of 64 bytes loaded from the boundary below, where that is 32 bytes before")
 M(qkv_no_tokens, qkv, "QKV-5", "R26", "qkv(M=0)", "crash", "T = 0 starts a launch of no blocks")
 M(qkv_tiles_of_16, qkv, "QKV-5", "clause", "qkv(M=17,fill=normal)", "poison", "tokens behind the last whole tile are lost")
@@ -128,14 +128,14 @@ M(qkv_past_writes_astray, qkv, "ERR-2", "P18", "qkv(bad=positions-value)", "keep
   "a token whose position the table does not have writes before q")
 M(qkv_past_clears_next, qkv, "ERR-2", "clause", "qkv(bad=positions-value)", "value:q",
   "a token whose position the table does not have clears an element of the next one")
-M(qkv_past_below, qkv, "ERR-2", "P18", "qkv(M=17,pos=i64,past=4)", "crash", "negative positions alone are looked for")
-M(qkv_past_low_half, qkv, "ERR-2", "P18", "qkv(M=17,pos=i64,past=5)", "crash",
+M(qkv_past_below, qkv, "ERR-2", "clause", "qkv(M=17,pos=i64,past=4)", "crash", "negative positions alone are looked for")
+M(qkv_past_low_half, qkv, "ERR-2", "clause", "qkv(M=17,pos=i64,past=5)", "crash",
   "int64 positions compared with the table by their low 32 bits")
-M(qkv_checks_first, qkv, "ERR-2", "P18", "qkv(M=17,pos=i64,past={1,2,4})", "crash",
+M(qkv_checks_first, qkv, "ERR-2", "clause", "qkv(M=17,pos=i64,past={1,2,4})", "crash",
   "a checked build that looks at the first position alone")
-M(qkv_checks_below, qkv, "ERR-2", "P18", "qkv(M=17,pos=i64,past=4)", "crash",
+M(qkv_checks_below, qkv, "ERR-2", "clause", "qkv(M=17,pos=i64,past=4)", "crash",
   "a checked build that looks for negative positions alone")
-M(qkv_checks_low_half, qkv, "ERR-2", "P18", "qkv(M=17,pos=i64,past=5)", "crash",
+M(qkv_checks_low_half, qkv, "ERR-2", "clause", "qkv(M=17,pos=i64,past=5)", "crash",
   "a checked build that looks at the low 32 bits of int64 positions")
 M(qkv_refuses_vaguely, qkv, "ERR-1", "clause", "qkv(bad=*)", "refusal", "the message names no argument and no clause")
 M(qkv_writes_then_refuses, qkv, "ERR-1", "clause", "qkv(bad=*)", "refusal", "a byte of q is written before the check")

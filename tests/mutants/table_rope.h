@@ -78,9 +78,9 @@ M(rope_key_of_query, rope, "APPLY-4", "P08", "rope(M=17,d=128)", "value:key_out"
 M(rope_key_head_stride, rope, "APPLY-4", "P07", "rope(M=17,d=128,kv=2,hs=8,to=own)", "value:key_out",
   "key by query's head stride")
 M(rope_key_token_stride, rope, "APPLY-4", "P07", "rope(M=17,d=128,kv=2,to=own)", "value:key_out", "key by query's token stride")
-M(rope_positions_u16, rope, "APPLY-4", "P16", "rope(M=17,d=64,rot=2,rows=131072,pos={random,last},ids={i64,i32},fill=logu)",
+M(rope_positions_u16, rope, "APPLY-4", "clause", "rope(M=17,d=64,rot=2,rows=131072,pos={random,last},ids={i64,i32},fill=logu)",
   "value:query_out", "positions cut to 16 bits")
-M(rope_positions_12, rope, "APPLY-4", "P16", "rope(M=17,d=64,rot=2,rows=131072,pos={random,last},ids={i64,i32},fill=logu)",
+M(rope_positions_12, rope, "APPLY-4", "clause", "rope(M=17,d=64,rot=2,rows=131072,pos={random,last},ids={i64,i32},fill=logu)",
   "value:query_out", "positions cut to 12 bits")
 M(rope_table_ftz, rope, "FMT-5", "clause", "rope(M=17,d=128,fill=faint)", "value:query_out",
   "subnormal cosines and sines are zeros")
@@ -114,9 +114,9 @@ M(rope_past_unguarded, rope, "ERR-2", "P18", "rope(M=17,d=128,past=1,ids={i32,i6
 M(rope_past_negative_only, rope, "ERR-2", "P18", "rope(M=17,d=128,past=1,ids={i32,i64})", "crash",
   "negative positions alone are looked for")
 M(rope_past_large_only, rope, "ERR-2", "P18", "rope(M=17,d=128,past=1,ids={i32,i64})", "crash", "negative positions are not")
-M(rope_past_low_half, rope, "ERR-2", "P18", "rope(M=17,d=128,past=5)", "crash",
+M(rope_past_low_half, rope, "ERR-2", "clause", "rope(M=17,d=128,past=5)", "crash",
   "int64 positions compared with the table by their low 32 bits")
-M(rope_checks_below, rope, "ERR-2", "P18", "rope(M=17,d=128,past=4)", "crash",
+M(rope_checks_below, rope, "ERR-2", "clause", "rope(M=17,d=128,past=4)", "crash",
   "a checked build that looks for negative positions alone")
 M(rope_past_refused_late, rope, "ERR-2", "clause", "rope(M=17,d=128,past=1)", "refusal",
   "a checked build that has written the tokens before it")
