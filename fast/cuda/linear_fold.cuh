@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* LIN-5 for few rows of x: codes times their scales become BF16, which is exact for usual scales, and BF16 cores add up over K, as
+ * cuBLAS does for many rows. An element whose row of x or of the weight has a scale that leaves BF16's range over a code that is
+ * not zero (or, of the weight, is NaN) is summed anew from the codes, by itself: so no row depends on another.
+ *
+ * Rows of the weight are the rows of the cores' a, each decoded once, in the registers of the one warp that needs it; x is their
+ * b, decoded a stage ahead by the whole block into shared memory. A stage is 128 k. WARPS_K warps share rows, each with its half
+ * of a stage. The blocks of a cluster have the same tile and a slice of K each; they add their sums through shared memory, in the
+ * order of the slices.
+ *
+ * Which k meet in which slot of the core is free as long as both operands agree. Lane t of a quad takes 16 (E2M1: 32) consecutive
+ * codes of a row of the weight, one access, in pieces of 8: k = 16 t + 64 h + 8 i (E2M1: 32 t + 8 (2 h + i)), in half h of a stage,
+ * i = 0, 1. Of a piece, codes 4s + {0, 1} are slots 2t + {0, 1} and codes 4s + {2, 3} slots 2t + 8 + {0, 1} of step s = 0, 1. The
+ * 16-byte pieces of decoded x are stored in the order in which they are read: piece (h, i) of the four lanes side by side. Rows
+ * of odd number have their halves of 64 bytes swapped, so that two rows lie in different banks. */
+#ifndef FAST_LINEAR_FOLD_CUH
+#define FAST_LINEAR_FOLD_CUH
+
+#include "linear_mma.cuh"
+
+/* BM rows of x, 32 WARPS_N of the weight; BLOCKS are to share a processor. */
+template <int BM_, int WARPS_N_, int WARPS_K_, int STAGES_, int BLOCKS_, bool E2M1_> struct fast_lin_fold {
+    static constexpr int BM = BM_, WARPS_N = WARPS_N_, WARPS_K = WARPS_K_, STAGES = STAGES_, BLOCKS = BLOCKS_;
+    static constexpr bool E2M1 = E2M1_;
+    static constexpr int BN = 32 * WARPS_N, THREADS = 32 * WARPS_N * WARPS_K, ROWS = BN + BM, NI = BM / 8;
+    static constexpr int HALVES = 2 / WARPS_K;    /* of a stage, a warp's */
+    static constexpr int BATCH = NI < 4 ? NI : 4; /* 8 rows of x each, held in registers */
+    static constexpr int W_CHUNKS = E2M1 ? 4 : 8; /* of 16 bytes, in a row of a stage */
+    static constexpr int W_ROW = 16 * W_CHUNKS, X16_ROW = 256;
+    /* In shared memory: STAGES times the weight, x, scales of both; twice x as BF16; a flag a row. Sums lie over all but flags. */
+    static constexpr int X_AT = BN * W_ROW, SF_AT = X_AT + BM * 128, STAGE_BYTES = SF_AT + 4 * ROWS;
+    static constexpr int X16_AT = STAGES * STAGE_BYTES, X16_BYTES = BM * X16_ROW, FLAGS_AT = X16_AT + 2 * X16_BYTES;
+    static constexpr int BYTES = FLAGS_AT + ROWS,
+                         PITCH = BN + 4; /* of sums, elements; other columns' banks for the rows of a quad */
+    static constexpr int W_COPIES = BN * W_CHUNKS / THREADS, X_COPIES = (BM * 8 + THREADS - 1) / THREADS;
+    static_assert((WARPS_K == 1 || WARPS_K == 2) && NI % BATCH == 0 && STAGES >= 3, "tile");
+    static_assert(W_COPIES * THREADS == BN * W_CHUNKS && THREADS % 16 == 0 && ROWS <= THREADS, "copies");
+    static_assert(STAGE_BYTES % 16 == 0 && ROWS % 4 == 0 && BM * PITCH * 4 <= FLAGS_AT, "shared memory");
+};
+
+struct fast_lin_fold_source { /* where a thread's copies of the next stage come from */
+    const char *w, *x, *sf;
+    int64_t sf_step; /* bytes */
+    bool sf_there;
+};
+
+template <class T>
+static __device__ __forceinline__ struct fast_lin_fold_source fast_lin_fold_source_of(const struct fast_lin_mma &p, int64_t m0,
+                                                                                      int64_t n0, int32_t first)
+{
+    struct fast_lin_fold_source from;
+    const int u = (int) threadIdx.x, r = u < T::BN ? u : u - T::BN;
+    from.w = p.b + (n0 + u / T::W_CHUNKS) * p.b_row + (int64_t) first * T::W_ROW + u % T::W_CHUNKS * 16;
+    from.x = p.a + (m0 + u / 8) * p.a_row + (int64_t) first * 128 + u % 8 * 16;
+    const bool of_w = u < T::BN;
+    const int64_t pad = of_w ? p.b_pad : p.a_pad, row = of_w ? n0 + r : m0 + r;
+    from.sf = (of_w ? p.b_sf : p.a_sf) + 4 * (first * pad + row);
+    from.sf_step = 4 * pad;
+    from.sf_there = u < T::ROWS && row < (of_w ? p.n : p.rows);
+    return from;
+}
+
+/* The next stage into a slot, of which `left` groups of K are there. What is not there is zero: n and m rows are. */
+template <class T>
+static __device__ __forceinline__ void fast_lin_fold_fetch(const struct fast_lin_mma &p, struct fast_lin_fold_source &from,
+                                                           uint32_t slot, int32_t left, int n, int m)
+{
+    const int u = (int) threadIdx.x;
+    constexpr int W_STEP = T::THREADS / T::W_CHUNKS, X_STEP = T::THREADS / 8; /* rows; even, so that the swap stays */
+    const int w_row = u / T::W_CHUNKS, w_chunk = u % T::W_CHUNKS, x_row = u / 8, x_chunk = u % 8;
+    const bool w_k = w_chunk / (T::W_CHUNKS / 4) < left, x_k = x_chunk / 2 < left;
+    const uint32_t w_to = slot + (uint32_t) (w_row * T::W_ROW + (T::E2M1 ? w_chunk : w_chunk ^ (w_row & 1) * 4) * 16);
+    const uint32_t x_to = slot + (uint32_t) (T::X_AT + x_row * 128 + x_chunk * 16);
+#pragma unroll
+    for (int i = 0; i < T::W_COPIES; i++)
+        fast_lin_copy16_or_0(w_to + (uint32_t) (i * W_STEP * T::W_ROW), from.w + i * W_STEP * p.b_row,
+                             w_k && w_row + i * W_STEP < n);
+#pragma unroll
+    for (int i = 0; i < T::X_COPIES; i++)
+        if (x_row + i * X_STEP < T::BM)
+            fast_lin_copy16_or_0(x_to + (uint32_t) (i * X_STEP * 128), from.x + i * X_STEP * p.a_row,
+                                 x_k && x_row + i * X_STEP < m);
+    if (u < T::ROWS)
+        fast_lin_copy4_or_0(slot + (uint32_t) (T::SF_AT + 4 * u), from.sf, from.sf_there);
+    from.w += T::W_ROW, from.x += 128, from.sf += from.sf_step;
+}
+
+/* Where shared memory has 16 bytes of a row of the weight. */
+template <class T> static __device__ __forceinline__ const char *fast_lin_fold_w(const char *slot, int row, int chunk)
+{
+    return slot + row * T::W_ROW + (T::E2M1 ? chunk : chunk ^ (row & 1) * 4) * 16;
+}
+
+static __device__ __forceinline__ bool fast_lin_fold_some(uint4 codes, uint32_t magnitudes)
+{
+    return ((codes.x | codes.y | codes.z | codes.w) & magnitudes) != 0;
+}
+
+/* A stage's x to BF16, and its scales tried; true where a row was flagged. */
+template <class T> static __device__ __forceinline__ bool fast_lin_fold_ready(char *slot, char *x16, uint8_t *flags, int32_t left)
+{
+    bool any = false;
+    for (int u = (int) threadIdx.x; u < T::BM * 8; u += T::THREADS) {
+        const int row = u / 8, part = u % 8, q = part / 2; /* 16 codes of group q */
+        const uint4 w = *(const uint4 *) (slot + T::X_AT + row * 128 + part * 16);
+        const uint32_t byte = *(const uint8_t *) (slot + T::SF_AT + 4 * (T::BN + row) + q);
+        uint32_t scale = byte << 7 | byte << 23;
+        if (q >= left) {
+            scale = 0;
+        } else if (!fast_lin_scale_plain(byte)) {
+            scale = 0;
+            if (fast_lin_fold_some(w, 0x7f7f7f7fu))
+                flags[T::BN + row] = 1, any = true;
+        } else if (byte == 255u) {
+            scale = 0x7fc07fc0u;
+        }
+        uint32_t b[8];
+        const uint32_t v[4] = { w.x, w.y, w.z, w.w };
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            b[2 * i] = fast_lin_times(fast_lin_bf16(fast_lin_e4m3<0>(v[i])), scale);
+            b[2 * i + 1] = fast_lin_times(fast_lin_bf16(fast_lin_e4m3<1>(v[i])), scale);
+        }
+        const int piece = T::E2M1 ? part % 2 * 8 + part / 2 : part / 4 * 8 + part % 4, swap = (row & 1) * 4;
+        char *const to = x16 + row * T::X16_ROW;
+        *(uint4 *) (to + (piece ^ swap) * 16) = make_uint4(b[0], b[1], b[2], b[3]);
+        *(uint4 *) (to + ((piece + 4) ^ swap) * 16) = make_uint4(b[4], b[5], b[6], b[7]);
+    }
+    if ((int) threadIdx.x < T::BN) {
+        const int row = (int) threadIdx.x;
+        uint32_t *const sf = (uint32_t *) (slot + T::SF_AT + 4 * row);
+        uint32_t word = *sf;
+        if (left < 4) /* bytes of groups that are not there say nothing */
+            *sf = word &= (1u << 8 * left) - 1u;
+        if (fast_lin_scales_odd(word)) {
+            for (int q = 0; q < 4 && q < left; q++) {
+                const uint32_t byte = word >> 8 * q & 255u;
+                bool some;
+                if (T::E2M1)
+                    some = fast_lin_fold_some(*(const uint4 *) fast_lin_fold_w<T>(slot, row, q), 0x77777777u);
+                else
+                    some = fast_lin_fold_some(*(const uint4 *) fast_lin_fold_w<T>(slot, row, 2 * q), 0x7f7f7f7fu) ||
+                           fast_lin_fold_some(*(const uint4 *) fast_lin_fold_w<T>(slot, row, 2 * q + 1), 0x7f7f7f7fu);
+                if (byte == 255u || (some && !fast_lin_scale_plain(byte)))
+                    flags[row] = 1, any = true;
+            }
+        }
+    }
+    return any;
+}
+
+/* The warp's share of a stage. */
+template <class T>
+static __device__ __forceinline__ void fast_lin_fold_stage(const char *slot, const char *x16, int wn, int wk,
+                                                           float acc[2][T::NI][4])
+{
+    const int g = ((int) threadIdx.x & 31) / 4, t = (int) threadIdx.x & 3, odd = g & 1;
+#pragma unroll
+    for (int half = 0; half < T::HALVES; half++) {
+        const int h = T::WARPS_K == 1 ? half : wk;
+        uint32_t w[2][2][4], scale[2][2]; /* rows 16 i + 8 j + g */
+#pragma unroll
+        for (int i = 0; i < 2; i++)
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                const int row = 32 * wn + 16 * i + 8 * j + g;
+                if constexpr (T::E2M1) {
+                    const uint2 v = *(const uint2 *) (slot + row * T::W_ROW + 16 * t + 8 * h);
+                    w[i][j][0] = v.x, w[i][j][1] = v.y;
+                } else {
+                    const uint4 v = *(const uint4 *) (slot + row * T::W_ROW + ((4 * h + t) ^ 4 * odd) * 16);
+                    w[i][j][0] = v.x, w[i][j][1] = v.y, w[i][j][2] = v.z, w[i][j][3] = v.w;
+                }
+                scale[i][j] = fast_lin_scale_pair(*(const uint32_t *) (slot + T::SF_AT + 4 * row),
+                                                  (uint32_t) (T::E2M1 ? t : 2 * h + t / 2));
+            }
+#pragma unroll
+        for (int piece = 0; piece < 2; piece++) {
+            uint32_t a[2][2][4]; /* [step] */
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+#pragma unroll
+                for (int j = 0; j < 2; j++)
+#pragma unroll
+                    for (int s = 0; s < 2; s++) {
+                        uint32_t lo, hi;
+                        if constexpr (T::E2M1) {
+                            fast_lin_e2m1_bf16(w[i][j][piece] >> 16 * s, &lo, &hi);
+                        } else {
+                            lo = fast_lin_bf16(fast_lin_e4m3<0>(w[i][j][2 * piece + s]));
+                            hi = fast_lin_bf16(fast_lin_e4m3<1>(w[i][j][2 * piece + s]));
+                        }
+                        a[s][i][j] = fast_lin_times(lo, scale[i][j]);
+                        a[s][i][2 + j] = fast_lin_times(hi, scale[i][j]);
+                    }
+            const char *const from = x16 + g * T::X16_ROW + h * 128 + ((piece ^ odd) * 4 + t) * 16;
+#pragma unroll
+            for (int n0 = 0; n0 < T::NI; n0 += T::BATCH) {
+                uint4 b[T::BATCH];
+#pragma unroll
+                for (int n = 0; n < T::BATCH; n++)
+                    b[n] = *(const uint4 *) (from + (n0 + n) * 8 * T::X16_ROW);
+#pragma unroll
+                for (int n = 0; n < T::BATCH; n++)
+#pragma unroll
+                    for (int i = 0; i < 2; i++)
+                        fast_lin_core_bf16(acc[i][n0 + n], a[0][i], b[n].x, b[n].y);
+#pragma unroll
+                for (int n = 0; n < T::BATCH; n++)
+#pragma unroll
+                    for (int i = 0; i < 2; i++)
+                        fast_lin_core_bf16(acc[i][n0 + n], a[1][i], b[n].z, b[n].w);
+            }
+        }
+    }
+}
+
+/* The warps' sums to shared memory, [row of x][row of the weight]; those of the two halves of stages added. */
+template <class T>
+static __device__ __forceinline__ void fast_lin_fold_put(float *sums, int wn, int wk, const float acc[2][T::NI][4])
+{
+    const int g = ((int) threadIdx.x & 31) / 4, t = (int) threadIdx.x & 3;
+    float *const mine = sums + 2 * t * T::PITCH + 32 * wn + g;
+#pragma unroll
+    for (int turn = T::WARPS_K - 1; turn >= 0; turn--) {
+        if (wk == turn)
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+#pragma unroll
+                for (int n = 0; n < T::NI; n++)
+#pragma unroll
+                    for (int e = 0; e < 4; e++) {
+                        float *const to = mine + (8 * n + e % 2) * T::PITCH + 16 * i + e / 2 * 8;
+                        *to = turn == T::WARPS_K - 1 ? acc[i][n][e] : __fadd_rn(acc[i][n][e], *to);
+                    }
+        __syncthreads();
+    }
+}
+
+/* One element's sum over groups [first, last), whatever the scales. */
+template <bool E2M1>
+static __device__ __forceinline__ float fast_lin_fold_sum(const struct fast_lin_mma &p, int64_t m, int64_t n, int32_t first,
+                                                          int32_t last)
+{
+    const char *const x = p.a + m * p.a_row, *const w = p.b + n * p.b_row;
+    float sum = 0.0f;
+    for (int32_t q = first; q < last; q++) {
+        const uint32_t ea = *(const uint8_t *) (p.a_sf + 4 * (q / 4 * p.a_pad + m) + q % 4);
+        const uint32_t eb = *(const uint8_t *) (p.b_sf + 4 * (q / 4 * p.b_pad + n) + q % 4);
+        float part = 0.0f;
+        for (int i = 0; i < 8; i++) { /* codes 4i..4i+3 */
+            const uint32_t xw = *(const uint32_t *) (x + (int64_t) q * 32 + 4 * i);
+            uint32_t wb[2];
+            if constexpr (E2M1) {
+                fast_lin_e2m1_bf16(*(const uint16_t *) (w + (int64_t) q * 16 + 2 * i), &wb[0], &wb[1]);
+            } else {
+                const uint32_t ww = *(const uint32_t *) (w + (int64_t) q * 32 + 4 * i);
+                wb[0] = fast_lin_bf16(fast_lin_e4m3<0>(ww)), wb[1] = fast_lin_bf16(fast_lin_e4m3<1>(ww));
+            }
+            const uint32_t xb[2] = { fast_lin_bf16(fast_lin_e4m3<0>(xw)), fast_lin_bf16(fast_lin_e4m3<1>(xw)) };
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                part = __fmaf_rn(fast_bf16_lo(xb[j]), fast_bf16_lo(wb[j]), part);
+                part = __fmaf_rn(fast_bf16_hi(xb[j]), fast_bf16_hi(wb[j]), part);
+            }
+        }
+        sum = __fmaf_rn(part, __fmul_rn(__uint_as_float(fast_lin_scale(ea)), __uint_as_float(fast_lin_scale(eb))), sum);
+    }
+    return sum;
+}
+
+/* Four columns from c on; c is a multiple of 4 and out's rows are aligned. */
+static __device__ __forceinline__ void fast_lin_fold_store(const struct fast_lin_mma &p, bool f32, int64_t row, int64_t c,
+                                                           float4 v)
+{
+    const int64_t at = row * p.out_row + c;
+    const uint32_t b01 = fast_bf16_pair(v.x, v.y), b23 = fast_bf16_pair(v.z, v.w);
+    if (c + 4 <= p.n) {
+        if (f32)
+            *(float4 *) ((float *) p.out + at) = v;
+        else
+            *(uint2 *) ((uint16_t *) p.out + at) = make_uint2(b01, b23);
+        return;
+    }
+    const float e[4] = { v.x, v.y, v.z, v.w };
+#pragma unroll
+    for (int j = 0; j < 3; j++)
+        if (c + j < p.n) {
+            if (f32)
+                ((float *) p.out)[at + j] = e[j];
+            else
+                ((uint16_t *) p.out)[at + j] = (uint16_t) ((j < 2 ? b01 : b23) >> 16 * (j % 2));
+        }
+}
+
+/* A cluster of p.slices blocks a tile. */
+template <class T>
+static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
+    fast_lin_fold_kernel(const __grid_constant__ struct fast_lin_mma p)
+{
+    extern __shared__ __align__(16) char fast_lin_shared[];
+    uint8_t *const flags = (uint8_t *) fast_lin_shared + T::FLAGS_AT;
+    const uint32_t base = (uint32_t) __cvta_generic_to_shared(fast_lin_shared);
+    const int warp = (int) threadIdx.x / 32, wn = warp % T::WARPS_N, wk = warp / T::WARPS_N;
+    const uint32_t slices = (uint32_t) p.slices, slice = blockIdx.x % slices, tile = blockIdx.x / slices;
+    const int64_t row0 = (int64_t) (tile % p.tiles_m) * T::BM, col0 = (int64_t) (tile / p.tiles_m) * T::BN;
+    const int m = p.rows - row0 < T::BM ? (int) (p.rows - row0) : T::BM, n = p.n - col0 < T::BN ? (int) (p.n - col0) : T::BN;
+    const int64_t stages = (p.groups + 3) / 4;
+    const int32_t first = (int32_t) (stages * slice / slices), count = (int32_t) (stages * (slice + 1) / slices) - first;
+    const int32_t groups = p.groups - 4 * first; /* from there on */
+    struct fast_lin_fold_source from = fast_lin_fold_source_of<T>(p, row0, col0, first);
+#pragma unroll
+    for (int s = 0; s < T::STAGES - 1; s++) {
+        if (s < count)
+            fast_lin_fold_fetch<T>(p, from, base + (uint32_t) (s * T::STAGE_BYTES), groups - 4 * s, n, m);
+        fast_lin_commit();
+    }
+    if ((int) threadIdx.x < T::ROWS)
+        flags[threadIdx.x] = 0;
+    float acc[2][T::NI][4] = {};
+    fast_lin_wait<T::STAGES - 2>();
+    __syncthreads();
+    bool flagged = fast_lin_fold_ready<T>(fast_lin_shared, fast_lin_shared + T::X16_AT, flags, groups);
+    int slot = 0, filled = T::STAGES - 1; /* stage s lies in slot s % STAGES; the next to fill */
+    for (int32_t s = 0; s < count; s++) {
+        fast_lin_wait<T::STAGES - 3>(); /* stages s and s + 1 are here, of this thread; the barrier: of all */
+        __syncthreads();                /* and nobody reads stage s - 1 any more, and x of stage s is decoded */
+        if (s + T::STAGES - 1 < count)
+            fast_lin_fold_fetch<T>(p, from, base + (uint32_t) (filled * T::STAGE_BYTES), groups - 4 * (s + T::STAGES - 1), n, m);
+        fast_lin_commit();
+        const int next = slot + 1 == T::STAGES ? 0 : slot + 1;
+        if (s + 1 < count)
+            flagged |= fast_lin_fold_ready<T>(fast_lin_shared + next * T::STAGE_BYTES,
+                                              fast_lin_shared + T::X16_AT + (s + 1) % 2 * T::X16_BYTES, flags,
+                                              groups - 4 * (s + 1));
+        fast_lin_fold_stage<T>(fast_lin_shared + slot * T::STAGE_BYTES, fast_lin_shared + T::X16_AT + s % 2 * T::X16_BYTES, wn,
+                               wk, acc);
+        filled = slot;
+        slot = next;
+    }
+    fast_lin_wait<0>();
+    flagged = __syncthreads_or(flagged) != 0;
+    float *const sums = (float *) fast_lin_shared;
+    fast_lin_fold_put<T>(sums, wn, wk, acc);
+    if (flagged) {
+        const int32_t last = first + count, end = 4 * last < p.groups ? 4 * last : p.groups;
+        for (int u = (int) threadIdx.x; u < m * T::BN; u += T::THREADS) {
+            const int i = u / T::BN, j = u % T::BN;
+            if (j < n && (flags[j] | flags[T::BN + i]))
+                sums[i * T::PITCH + j] = fast_lin_fold_sum<T::E2M1>(p, row0 + i, col0 + j, 4 * first, end);
+        }
+    }
+    fast_lin_cluster_sync();
+    const uint32_t all = (uint32_t) m * (T::BN / 4), end = all * (slice + 1) / slices; /* pieces of four, shared out */
+    for (uint32_t u = all * slice / slices + threadIdx.x; u < end; u += T::THREADS) {
+        const uint32_t i = u / (T::BN / 4), j = u % (T::BN / 4) * 4;
+        if (col0 + j >= p.n)
+            continue;
+        const float *const at = sums + i * T::PITCH + j;
+        float4 v = fast_lin_cluster_read(at, 0);
+        for (uint32_t k = 1; k < slices; k++) {
+            const float4 part = fast_lin_cluster_read(at, k);
+            v.x = __fadd_rn(v.x, part.x), v.y = __fadd_rn(v.y, part.y);
+            v.z = __fadd_rn(v.z, part.z), v.w = __fadd_rn(v.w, part.w);
+        }
+        fast_lin_fold_store(p, p.out_f32, row0 + i, col0 + j, v);
+    }
+    fast_lin_cluster_sync(); /* no block leaves while another reads its sums */
+}
+
+/* ---- choosing; by shape alone ---- */
+
+/* Slices, so that all processors are busy and few blocks wait for a place: least stages in turn, 3 for what a block does beside
+ * them. A cluster has at most 8 blocks. */
+static inline int32_t fast_lin_fold_slices(int64_t tiles, int64_t stages, int blocks)
+{
+    const int64_t places = (int64_t) blocks * FAST_LIN_PROCESSORS;
+    int64_t best = INT64_MAX;
+    int32_t slices = 1;
+    for (int32_t s = 1; s <= 8 && s <= stages; s *= 2) {
+        const int64_t cost = (tiles * s + places - 1) / places * ((stages + s - 1) / s + 3);
+        if (cost < best)
+            best = cost, slices = s;
+    }
+    return slices;
+}
+
+/* LC_UNSUPPORTED: the device has not the shared memory. */
+template <class T> static int fast_lin_fold_start(const struct lc_call *call, struct fast_lin_mma p)
+{
+    const auto kernel = fast_lin_fold_kernel<T>;
+    const int64_t tiles_m = (p.rows + T::BM - 1) / T::BM, tiles = tiles_m * ((p.n + T::BN - 1) / T::BN);
+    p.slices = fast_lin_fold_slices(tiles, (p.groups + 3) / 4, T::BLOCKS);
+    if (tiles * p.slices > INT32_MAX)
+        return fast_fail(call, LC_UNSUPPORTED, "linear", "2^31 tiles or more");
+    if (cudaFuncSetAttribute((const void *) kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, T::BYTES) != cudaSuccess) {
+        cudaGetLastError(); /* not a fault of the device */
+        return LC_UNSUPPORTED;
+    }
+    p.tiles_m = (uint32_t) tiles_m;
+    cudaLaunchAttribute cluster = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = (unsigned) p.slices, cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3((unsigned) (tiles * p.slices)), config.blockDim = dim3(T::THREADS);
+    config.dynamicSmemBytes = T::BYTES, config.stream = (cudaStream_t) call->stream;
+    config.attrs = &cluster, config.numAttrs = 1;
+    void *args[] = { &p };
+    cudaError_t e = cudaLaunchKernelExC(&config, (const void *) kernel, args);
+    const cudaError_t last = cudaGetLastError();
+    if (e == cudaSuccess)
+        e = last;
+    return e == cudaSuccess ? LC_OK : fast_fail(call, LC_FAILED, "linear", cudaGetErrorString(e));
+}
+
+template <bool E2M1> static int fast_lin_fold_run(const struct lc_call *call, const struct fast_lin_mma &p)
+{
+    if (p.rows <= 8)
+        return fast_lin_fold_start<fast_lin_fold<8, 4, 2, E2M1 ? 8 : 5, 2, E2M1>>(call, p);
+    if (p.rows <= 16)
+        return fast_lin_fold_start<fast_lin_fold<16, 4, 2, E2M1 ? 8 : 5, 2, E2M1>>(call, p);
+    if (p.rows <= 32)
+        return fast_lin_fold_start<fast_lin_fold<32, 4, 2, E2M1 ? 6 : 4, 2, E2M1>>(call, p);
+#if LIN_SMALL == 2
+    if (p.rows <= 64)
+        return fast_lin_fold_start<fast_lin_fold<64, 8, 2, E2M1 ? 6 : 4, 1, E2M1>>(call, p);
+#else
+    if (p.rows <= 64)
+        return fast_lin_fold_start<fast_lin_fold<64, 4, 2, E2M1 ? 4 : 3, 2, E2M1>>(call, p);
+#endif
+    return fast_lin_fold_start<fast_lin_fold<128, 4, 2, E2M1 ? 5 : 4, 1, E2M1>>(call, p);
+}
+
+/* Has the device clusters, and cores that add to BF16 products as LIN-1 allows? */
+static inline bool fast_lin_folds(int device)
+{
+    int major = 0;
+    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) != cudaSuccess)
+        cudaGetLastError();
+    return major >= 9;
+}
+
+#endif
