@@ -34,14 +34,12 @@ template <int BM_, int WARPS_N_, int WARPS_K_, int STAGES_, int BLOCKS_, bool E2
                          PITCH = BN + 4; /* of sums, elements; other columns' banks for the rows of a quad */
     static constexpr int W_COPIES = BN * W_CHUNKS / THREADS, X_COPIES = (BM * 8 + THREADS - 1) / THREADS;
     static_assert((WARPS_K == 1 || WARPS_K == 2) && NI % BATCH == 0 && STAGES >= 3, "tile");
-    static_assert(W_COPIES * THREADS == BN * W_CHUNKS && THREADS % 16 == 0 && ROWS <= THREADS, "copies");
+    static_assert(W_COPIES * THREADS == BN * W_CHUNKS && THREADS % 16 == 0 && BM <= THREADS, "copies");
     static_assert(STAGE_BYTES % 16 == 0 && ROWS % 4 == 0 && BM * PITCH * 4 <= FLAGS_AT, "shared memory");
 };
 
 struct fast_lin_fold_source { /* where a thread's copies of the next stage come from */
-    const char *w, *x, *sf;
-    int64_t sf_step; /* bytes */
-    bool sf_there;
+    const char *w, *x, *w_sf, *x_sf;
 };
 
 template <class T>
@@ -49,14 +47,11 @@ static __device__ __forceinline__ struct fast_lin_fold_source fast_lin_fold_sour
                                                                                       int64_t n0, int32_t first)
 {
     struct fast_lin_fold_source from;
-    const int u = (int) threadIdx.x, r = u < T::BN ? u : u - T::BN;
+    const int u = (int) threadIdx.x;
     from.w = p.b + (n0 + u / T::W_CHUNKS) * p.b_row + (int64_t) first * T::W_ROW + u % T::W_CHUNKS * 16;
     from.x = p.a + (m0 + u / 8) * p.a_row + (int64_t) first * 128 + u % 8 * 16;
-    const bool of_w = u < T::BN;
-    const int64_t pad = of_w ? p.b_pad : p.a_pad, row = of_w ? n0 + r : m0 + r;
-    from.sf = (of_w ? p.b_sf : p.a_sf) + 4 * (first * pad + row);
-    from.sf_step = 4 * pad;
-    from.sf_there = u < T::ROWS && row < (of_w ? p.n : p.rows);
+    from.w_sf = p.b_sf + 4 * (first * p.b_pad + n0 + u);
+    from.x_sf = p.a_sf + 4 * (first * p.a_pad + m0 + u);
     return from;
 }
 
@@ -80,9 +75,11 @@ static __device__ __forceinline__ void fast_lin_fold_fetch(const struct fast_lin
         if (x_row + i * X_STEP < T::BM)
             fast_lin_copy16_or_0(x_to + (uint32_t) (i * X_STEP * 128), from.x + i * X_STEP * p.a_row,
                                  x_k && x_row + i * X_STEP < m);
-    if (u < T::ROWS)
-        fast_lin_copy4_or_0(slot + (uint32_t) (T::SF_AT + 4 * u), from.sf, from.sf_there);
-    from.w += T::W_ROW, from.x += 128, from.sf += from.sf_step;
+    if (u < T::BN)
+        fast_lin_copy4_or_0(slot + (uint32_t) (T::SF_AT + 4 * u), from.w_sf, u < n);
+    if (u < T::BM)
+        fast_lin_copy4_or_0(slot + (uint32_t) (T::SF_AT + 4 * (T::BN + u)), from.x_sf, u < m);
+    from.w += T::W_ROW, from.x += 128, from.w_sf += 4 * p.b_pad, from.x_sf += 4 * p.a_pad;
 }
 
 /* Where shared memory has 16 bytes of a row of the weight. */
@@ -96,55 +93,79 @@ static __device__ __forceinline__ bool fast_lin_fold_some(uint4 codes, uint32_t 
     return ((codes.x | codes.y | codes.z | codes.w) & magnitudes) != 0;
 }
 
-/* A stage's x to BF16, and its scales tried; true where a row was flagged. */
-template <class T> static __device__ __forceinline__ bool fast_lin_fold_ready(char *slot, char *x16, uint8_t *flags, int32_t left)
+/* A stage's scales of the weight tried; true where a row was flagged. */
+template <class T> static __device__ __forceinline__ bool fast_lin_fold_try(char *slot, uint8_t *flags, int32_t left)
+{
+    const int row = (int) threadIdx.x;
+    if (row >= T::BN)
+        return false;
+    uint32_t *const sf = (uint32_t *) (slot + T::SF_AT + 4 * row);
+    uint32_t word = *sf;
+    if (left < 4) /* bytes of groups that are not there say nothing */
+        *sf = word &= (1u << 8 * left) - 1u;
+    bool any = false;
+    if (fast_lin_scales_odd(word)) {
+#pragma unroll 1
+        for (int q = 0; q < 4 && q < left; q++) {
+            const uint32_t byte = word >> 8 * q & 255u;
+            bool some = byte == 255u;
+            if (T::E2M1)
+                some |= fast_lin_fold_some(*(const uint4 *) fast_lin_fold_w<T>(slot, row, q), 0x77777777u);
+            else
+                some |= fast_lin_fold_some(*(const uint4 *) fast_lin_fold_w<T>(slot, row, 2 * q), 0x7f7f7f7fu) ||
+                        fast_lin_fold_some(*(const uint4 *) fast_lin_fold_w<T>(slot, row, 2 * q + 1), 0x7f7f7f7fu);
+            any |= some && (byte == 255u || !fast_lin_scale_plain(byte));
+        }
+        if (any)
+            flags[row] = 1;
+    }
+    return any;
+}
+
+/* A thread's share of a stage's x, pieces of 16 codes, on the way to BF16. */
+template <class T> struct fast_lin_fold_x {
+    uint4 codes[T::X_COPIES];
+    uint32_t byte[T::X_COPIES];
+};
+
+template <class T> static __device__ __forceinline__ void fast_lin_fold_x_get(struct fast_lin_fold_x<T> &x, const char *slot)
+{
+#pragma unroll
+    for (int i = 0; i < T::X_COPIES; i++) {
+        const int u = (int) threadIdx.x + i * T::THREADS, row = u / 8, part = u % 8;
+        if (T::BM * 8 % T::THREADS == 0 || row < T::BM) {
+            x.codes[i] = *(const uint4 *) (slot + T::X_AT + row * 128 + part * 16);
+            x.byte[i] = *(const uint8_t *) (slot + T::SF_AT + 4 * (T::BN + row) + part / 2);
+        }
+    }
+}
+
+/* True where a row was flagged. */
+template <class T>
+static __device__ __forceinline__ bool fast_lin_fold_x_put(const struct fast_lin_fold_x<T> &x, char *x16, uint8_t *flags,
+                                                           int32_t left)
 {
     bool any = false;
-    for (int u = (int) threadIdx.x; u < T::BM * 8; u += T::THREADS) {
-        const int row = u / 8, part = u % 8, q = part / 2; /* 16 codes of group q */
-        const uint4 w = *(const uint4 *) (slot + T::X_AT + row * 128 + part * 16);
-        const uint32_t byte = *(const uint8_t *) (slot + T::SF_AT + 4 * (T::BN + row) + q);
-        uint32_t scale = byte << 7 | byte << 23;
-        if (q >= left) {
-            scale = 0;
-        } else if (!fast_lin_scale_plain(byte)) {
-            scale = 0;
-            if (fast_lin_fold_some(w, 0x7f7f7f7fu))
-                flags[T::BN + row] = 1, any = true;
-        } else if (byte == 255u) {
-            scale = 0x7fc07fc0u;
-        }
-        uint32_t b[8];
-        const uint32_t v[4] = { w.x, w.y, w.z, w.w };
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            b[2 * i] = fast_lin_times(fast_lin_bf16(fast_lin_e4m3<0>(v[i])), scale);
-            b[2 * i + 1] = fast_lin_times(fast_lin_bf16(fast_lin_e4m3<1>(v[i])), scale);
+    for (int i = 0; i < T::X_COPIES; i++) {
+        const int u = (int) threadIdx.x + i * T::THREADS, row = u / 8, part = u % 8;
+        if (T::BM * 8 % T::THREADS != 0 && row >= T::BM)
+            break;
+        const uint32_t byte = x.byte[i];
+        const uint32_t scale = part / 2 >= left ? 0u : byte == 255u ? 0x7fc07fc0u : byte * 0x00800080u;
+        if (!fast_lin_scale_plain(byte) && fast_lin_fold_some(x.codes[i], 0x7f7f7f7fu))
+            flags[T::BN + row] = 1, any = true;
+        uint32_t b[8];
+        const uint32_t v[4] = { x.codes[i].x, x.codes[i].y, x.codes[i].z, x.codes[i].w };
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            b[2 * j] = fast_lin_times(fast_lin_bf16(fast_lin_e4m3<0>(v[j])), scale);
+            b[2 * j + 1] = fast_lin_times(fast_lin_bf16(fast_lin_e4m3<1>(v[j])), scale);
         }
         const int piece = T::E2M1 ? part % 2 * 8 + part / 2 : part / 4 * 8 + part % 4, swap = (row & 1) * 4;
         char *const to = x16 + row * T::X16_ROW;
         *(uint4 *) (to + (piece ^ swap) * 16) = make_uint4(b[0], b[1], b[2], b[3]);
         *(uint4 *) (to + ((piece + 4) ^ swap) * 16) = make_uint4(b[4], b[5], b[6], b[7]);
-    }
-    if ((int) threadIdx.x < T::BN) {
-        const int row = (int) threadIdx.x;
-        uint32_t *const sf = (uint32_t *) (slot + T::SF_AT + 4 * row);
-        uint32_t word = *sf;
-        if (left < 4) /* bytes of groups that are not there say nothing */
-            *sf = word &= (1u << 8 * left) - 1u;
-        if (fast_lin_scales_odd(word)) {
-            for (int q = 0; q < 4 && q < left; q++) {
-                const uint32_t byte = word >> 8 * q & 255u;
-                bool some;
-                if (T::E2M1)
-                    some = fast_lin_fold_some(*(const uint4 *) fast_lin_fold_w<T>(slot, row, q), 0x77777777u);
-                else
-                    some = fast_lin_fold_some(*(const uint4 *) fast_lin_fold_w<T>(slot, row, 2 * q), 0x7f7f7f7fu) ||
-                           fast_lin_fold_some(*(const uint4 *) fast_lin_fold_w<T>(slot, row, 2 * q + 1), 0x7f7f7f7fu);
-                if (byte == 255u || (some && !fast_lin_scale_plain(byte)))
-                    flags[row] = 1, any = true;
-            }
-        }
     }
     return any;
 }
@@ -315,12 +336,16 @@ static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
             fast_lin_fold_fetch<T>(p, from, base + (uint32_t) (s * T::STAGE_BYTES), groups - 4 * s, n, m);
         fast_lin_commit();
     }
-    if ((int) threadIdx.x < T::ROWS)
-        flags[threadIdx.x] = 0;
+    for (int u = (int) threadIdx.x; u < T::ROWS; u += T::THREADS)
+        flags[u] = 0;
     float acc[2][T::NI][4] = {};
+    char *const x16 = fast_lin_shared + T::X16_AT;
+    struct fast_lin_fold_x<T> x;
     fast_lin_wait<T::STAGES - 2>();
     __syncthreads();
-    bool flagged = fast_lin_fold_ready<T>(fast_lin_shared, fast_lin_shared + T::X16_AT, flags, groups);
+    bool flagged = fast_lin_fold_try<T>(fast_lin_shared, flags, groups);
+    fast_lin_fold_x_get<T>(x, fast_lin_shared);
+    flagged |= fast_lin_fold_x_put<T>(x, x16, flags, groups);
     int slot = 0, filled = T::STAGES - 1; /* stage s lies in slot s % STAGES; the next to fill */
     for (int32_t s = 0; s < count; s++) {
         fast_lin_wait<T::STAGES - 3>(); /* stages s and s + 1 are here, of this thread; the barrier: of all */
@@ -329,12 +354,13 @@ static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
             fast_lin_fold_fetch<T>(p, from, base + (uint32_t) (filled * T::STAGE_BYTES), groups - 4 * (s + T::STAGES - 1), n, m);
         fast_lin_commit();
         const int next = slot + 1 == T::STAGES ? 0 : slot + 1;
+        const int32_t left = groups - 4 * (s + 1); /* at the next stage, whose x is decoded beside the products of this one */
         if (s + 1 < count)
-            flagged |= fast_lin_fold_ready<T>(fast_lin_shared + next * T::STAGE_BYTES,
-                                              fast_lin_shared + T::X16_AT + (s + 1) % 2 * T::X16_BYTES, flags,
-                                              groups - 4 * (s + 1));
-        fast_lin_fold_stage<T>(fast_lin_shared + slot * T::STAGE_BYTES, fast_lin_shared + T::X16_AT + s % 2 * T::X16_BYTES, wn,
-                               wk, acc);
+            flagged |= fast_lin_fold_try<T>(fast_lin_shared + next * T::STAGE_BYTES, flags, left);
+        fast_lin_fold_x_get<T>(x, fast_lin_shared + next * T::STAGE_BYTES);
+        fast_lin_fold_stage<T>(fast_lin_shared + slot * T::STAGE_BYTES, x16 + s % 2 * T::X16_BYTES, wn, wk, acc);
+        if (s + 1 < count)
+            flagged |= fast_lin_fold_x_put<T>(x, x16 + (s + 1) % 2 * T::X16_BYTES, flags, left);
         filled = slot;
         slot = next;
     }
@@ -426,7 +452,7 @@ template <bool E2M1> static int fast_lin_fold_run(const struct lc_call *call, co
         return fast_lin_fold_start<fast_lin_fold<64, 8, 2, E2M1 ? 6 : 4, 1, E2M1>>(call, p);
 #else
     if (p.rows <= 64)
-        return fast_lin_fold_start<fast_lin_fold<64, 4, 2, E2M1 ? 4 : 3, 2, E2M1>>(call, p);
+        return fast_lin_fold_start<fast_lin_fold<64, 4, 1, E2M1 ? 4 : 3, 2, E2M1>>(call, p);
 #endif
     return fast_lin_fold_start<fast_lin_fold<128, 4, 2, E2M1 ? 5 : 4, 1, E2M1>>(call, p);
 }
