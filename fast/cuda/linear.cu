@@ -9,7 +9,7 @@
  *
  * One function, fast_lin_go, lays out the workspace and launches; for workspace() it does only the first. */
 #ifndef LIN_SMALL
-#define LIN_SMALL 1 /* few rows: 0 linear_mma.cuh, 1 and 2 linear_fold.cuh with other tiles at 33..64 rows */
+#define LIN_SMALL 1 /* few rows: 0 linear_mma.cuh, 1 linear_fold.cuh, 2 with larger tiles at 33..64 rows, 3 without F16 */
 #endif
 
 #include "linear_blas.cuh"

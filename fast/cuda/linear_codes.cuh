@@ -88,10 +88,32 @@ static __device__ __forceinline__ uint32_t fast_lin_times(uint32_t a, uint32_t b
     return r;
 }
 
+/* The same of F16. */
+static __device__ __forceinline__ uint32_t fast_lin_times_f16(uint32_t a, uint32_t b)
+{
+    uint32_t r;
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+}
+
 /* Byte GROUP of a word of scales as two BF16, for bytes of 1..254; 0 gives 0, and 255 Inf. */
 static __host__ __device__ __forceinline__ uint32_t fast_lin_scale_pair(uint32_t word, uint32_t group)
 {
     return fast_lin_permute(word, 0u, 0x0404u + 0x1010u * group) >> 1;
+}
+
+/* The same as two F16, over the scale of byte `top`, times 2^7: top - 21 <= byte <= top. The smallest code but 0, 2^-9, becomes at
+ * least 2^-23 and the largest at most 448 * 2^7: exact in F16. base is fast_lin_scale_base(top). */
+enum { FAST_LIN_NARROW = 21, FAST_LIN_NARROW_UP = 7 };
+
+static __host__ __device__ __forceinline__ uint32_t fast_lin_scale_base(uint32_t top)
+{
+    return (15u + FAST_LIN_NARROW_UP - top) * 0x04000400u; /* exact modulo 2^32 after the byte is added */
+}
+
+static __host__ __device__ __forceinline__ uint32_t fast_lin_scale_pair_f16(uint32_t word, uint32_t group, uint32_t base)
+{
+    return fast_lin_permute(word, 0u, 0x4040u + 0x0101u * group) * 0x0400u + base;
 }
 
 /* FMT-3: byte b is 2^(b - 127), an f32 that is subnormal for b = 0; 255 is NaN. */

@@ -18,6 +18,8 @@
 
 #include "linear_mma.cuh"
 
+static constexpr bool FAST_LIN_F16 = LIN_SMALL != 3;
+
 /* BM rows of x, 32 WARPS_N of the weight; BLOCKS are to share a processor. */
 template <int BM_, int WARPS_N_, int WARPS_K_, int STAGES_, int BLOCKS_, bool E2M1_> struct fast_lin_fold {
     static constexpr int BM = BM_, WARPS_N = WARPS_N_, WARPS_K = WARPS_K_, STAGES = STAGES_, BLOCKS = BLOCKS_;
@@ -27,11 +29,12 @@ template <int BM_, int WARPS_N_, int WARPS_K_, int STAGES_, int BLOCKS_, bool E2
     static constexpr int BATCH = NI < 4 ? NI : 4; /* 8 rows of x each, held in registers */
     static constexpr int W_CHUNKS = E2M1 ? 4 : 8; /* of 16 bytes, in a row of a stage */
     static constexpr int W_ROW = 16 * W_CHUNKS, X16_ROW = 256;
-    /* In shared memory: STAGES times the weight, x, scales of both; twice x as BF16; a flag a row. Sums lie over all but flags. */
+    /* In shared memory: STAGES times the weight, x, scales of both; twice x as BF16; a flag and the
+     * largest scale of each row. Sums lie over all but these. */
     static constexpr int X_AT = BN * W_ROW, SF_AT = X_AT + BM * 128, STAGE_BYTES = SF_AT + 4 * ROWS;
     static constexpr int X16_AT = STAGES * STAGE_BYTES, X16_BYTES = BM * X16_ROW, FLAGS_AT = X16_AT + 2 * X16_BYTES;
-    static constexpr int BYTES = FLAGS_AT + ROWS,
-                         PITCH = BN + 4; /* of sums, elements; other columns' banks for the rows of a quad */
+    static constexpr int TOPS_AT = FLAGS_AT + ROWS, BYTES = TOPS_AT + ROWS;
+    static constexpr int PITCH = BN + 4; /* of sums, elements; other banks for the rows of a quad */
     static constexpr int W_COPIES = BN * W_CHUNKS / THREADS, X_COPIES = (BM * 8 + THREADS - 1) / THREADS;
     static_assert((WARPS_K == 1 || WARPS_K == 2) && NI % BATCH == 0 && STAGES >= 3, "tile");
     static_assert(W_COPIES * THREADS == BN * W_CHUNKS && THREADS % 16 == 0 && BM <= THREADS, "copies");
@@ -93,6 +96,50 @@ static __device__ __forceinline__ bool fast_lin_fold_some(uint4 codes, uint32_t 
     return ((codes.x | codes.y | codes.z | codes.w) & magnitudes) != 0;
 }
 
+/* The largest scale of each row of the tile in a slice, 0 of rows that are not there. True: all of them are usual, and no row's
+ * differ by more than F16 has room for. */
+template <class T>
+static __device__ __forceinline__ bool fast_lin_fold_window(const struct fast_lin_mma &p, uint8_t *tops, int64_t m0, int64_t n0,
+                                                            int32_t first, int32_t count, int32_t groups)
+{
+    bool narrow = true;
+    for (int u = (int) threadIdx.x; u < T::ROWS; u += T::THREADS) {
+        const bool of_w = u < T::BN;
+        const int64_t pad = of_w ? p.b_pad : p.a_pad, row = of_w ? n0 + u : m0 + (u - T::BN);
+        if (row >= (of_w ? p.n : p.rows)) {
+            tops[u] = 0;
+            continue;
+        }
+        const uint32_t *const from = (const uint32_t *) (of_w ? p.b_sf : p.a_sf) + first * pad + row;
+        uint32_t low = ~0u, high = 0; /* of four bytes each, two at a time */
+#pragma unroll 8
+        for (int32_t s = 0; s < count; s++) {
+            uint32_t word = __ldg(from + s * pad);
+            if (groups - 4 * s < 4) { /* what is not there is as the first group */
+                const uint32_t there = (1u << 8 * (groups - 4 * s)) - 1u;
+                word = (word & there) | ((word & 255u) * 0x01010101u & ~there);
+            }
+            const uint32_t even = word & 0x00ff00ffu, odd = word >> 8 & 0x00ff00ffu;
+            low = __vminu2(low, __vminu2(even, odd));
+            high = __vmaxu2(high, __vmaxu2(even, odd));
+        }
+        const uint32_t least = min(low & 0xffffu, low >> 16), top = max(high & 0xffffu, high >> 16);
+        tops[u] = (uint8_t) top;
+        narrow = narrow && least >= 10u && top <= 246u && top - least <= (uint32_t) FAST_LIN_NARROW;
+    }
+    return narrow;
+}
+
+/* Scales of the weight in a stage whose groups are not all there: the others become usual, whatever they are. */
+template <class T> static __device__ __forceinline__ void fast_lin_fold_mend(char *slot, const uint8_t *tops, int32_t left)
+{
+    if (left >= 4 || (int) threadIdx.x >= T::BN)
+        return;
+    uint32_t *const sf = (uint32_t *) (slot + T::SF_AT + 4 * threadIdx.x);
+    const uint32_t there = (1u << 8 * left) - 1u;
+    *sf = (*sf & there) | (tops[threadIdx.x] * 0x01010101u & ~there);
+}
+
 /* A stage's scales of the weight tried; true where a row was flagged. */
 template <class T> static __device__ __forceinline__ bool fast_lin_fold_try(char *slot, uint8_t *flags, int32_t left)
 {
@@ -141,9 +188,9 @@ template <class T> static __device__ __forceinline__ void fast_lin_fold_x_get(st
 }
 
 /* True where a row was flagged. */
-template <class T>
+template <class T, bool F16>
 static __device__ __forceinline__ bool fast_lin_fold_x_put(const struct fast_lin_fold_x<T> &x, char *x16, uint8_t *flags,
-                                                           int32_t left)
+                                                           const uint8_t *tops, int32_t left)
 {
     bool any = false;
 #pragma unroll
@@ -152,15 +199,21 @@ static __device__ __forceinline__ bool fast_lin_fold_x_put(const struct fast_lin
         if (T::BM * 8 % T::THREADS != 0 && row >= T::BM)
             break;
         const uint32_t byte = x.byte[i];
-        const uint32_t scale = part / 2 >= left ? 0u : byte == 255u ? 0x7fc07fc0u : byte * 0x00800080u;
-        if (!fast_lin_scale_plain(byte) && fast_lin_fold_some(x.codes[i], 0x7f7f7f7fu))
-            flags[T::BN + row] = 1, any = true;
-        uint32_t b[8];
+        uint32_t scale, b[8];
+        if constexpr (F16) {
+            scale = fast_lin_scale_pair_f16(byte, 0, fast_lin_scale_base(tops[T::BN + row]));
+        } else {
+            scale = byte == 255u ? 0x7fc07fc0u : byte * 0x00800080u;
+            if (!fast_lin_scale_plain(byte) && fast_lin_fold_some(x.codes[i], 0x7f7f7f7fu))
+                flags[T::BN + row] = 1, any = true;
+        }
+        scale = part / 2 < left ? scale : 0u;
         const uint32_t v[4] = { x.codes[i].x, x.codes[i].y, x.codes[i].z, x.codes[i].w };
 #pragma unroll
         for (int j = 0; j < 4; j++) {
-            b[2 * j] = fast_lin_times(fast_lin_bf16(fast_lin_e4m3<0>(v[j])), scale);
-            b[2 * j + 1] = fast_lin_times(fast_lin_bf16(fast_lin_e4m3<1>(v[j])), scale);
+            const uint32_t lo = fast_lin_e4m3<0>(v[j]), hi = fast_lin_e4m3<1>(v[j]);
+            b[2 * j] = F16 ? fast_lin_times_f16(lo, scale) : fast_lin_times(fast_lin_bf16(lo), scale);
+            b[2 * j + 1] = F16 ? fast_lin_times_f16(hi, scale) : fast_lin_times(fast_lin_bf16(hi), scale);
         }
         const int piece = T::E2M1 ? part % 2 * 8 + part / 2 : part / 4 * 8 + part % 4, swap = (row & 1) * 4;
         char *const to = x16 + row * T::X16_ROW;
@@ -171,9 +224,9 @@ static __device__ __forceinline__ bool fast_lin_fold_x_put(const struct fast_lin
 }
 
 /* The warp's share of a stage. */
-template <class T>
-static __device__ __forceinline__ void fast_lin_fold_stage(const char *slot, const char *x16, int wn, int wk,
-                                                           float acc[2][T::NI][4])
+template <class T, bool F16>
+static __device__ __forceinline__ void fast_lin_fold_stage(const char *slot, const char *x16, const uint32_t base[2][2], int wn,
+                                                           int wk, float acc[2][T::NI][4])
 {
     const int g = ((int) threadIdx.x & 31) / 4, t = (int) threadIdx.x & 3, odd = g & 1;
 #pragma unroll
@@ -192,8 +245,9 @@ static __device__ __forceinline__ void fast_lin_fold_stage(const char *slot, con
                     const uint4 v = *(const uint4 *) (slot + row * T::W_ROW + ((4 * h + t) ^ 4 * odd) * 16);
                     w[i][j][0] = v.x, w[i][j][1] = v.y, w[i][j][2] = v.z, w[i][j][3] = v.w;
                 }
-                scale[i][j] = fast_lin_scale_pair(*(const uint32_t *) (slot + T::SF_AT + 4 * row),
-                                                  (uint32_t) (T::E2M1 ? t : 2 * h + t / 2));
+                const uint32_t word = *(const uint32_t *) (slot + T::SF_AT + 4 * row),
+                               q = (uint32_t) (T::E2M1 ? t : 2 * h + t / 2);
+                scale[i][j] = F16 ? fast_lin_scale_pair_f16(word, q, base[i][j]) : fast_lin_scale_pair(word, q);
             }
 #pragma unroll
         for (int piece = 0; piece < 2; piece++) {
@@ -206,13 +260,17 @@ static __device__ __forceinline__ void fast_lin_fold_stage(const char *slot, con
                     for (int s = 0; s < 2; s++) {
                         uint32_t lo, hi;
                         if constexpr (T::E2M1) {
-                            fast_lin_e2m1_bf16(w[i][j][piece] >> 16 * s, &lo, &hi);
+                            if (F16)
+                                fast_lin_e2m1(w[i][j][piece] >> 16 * s, &lo, &hi);
+                            else
+                                fast_lin_e2m1_bf16(w[i][j][piece] >> 16 * s, &lo, &hi);
                         } else {
-                            lo = fast_lin_bf16(fast_lin_e4m3<0>(w[i][j][2 * piece + s]));
-                            hi = fast_lin_bf16(fast_lin_e4m3<1>(w[i][j][2 * piece + s]));
+                            lo = fast_lin_e4m3<0>(w[i][j][2 * piece + s]), hi = fast_lin_e4m3<1>(w[i][j][2 * piece + s]);
+                            if (!F16)
+                                lo = fast_lin_bf16(lo), hi = fast_lin_bf16(hi);
                         }
-                        a[s][i][j] = fast_lin_times(lo, scale[i][j]);
-                        a[s][i][2 + j] = fast_lin_times(hi, scale[i][j]);
+                        a[s][i][j] = F16 ? fast_lin_times_f16(lo, scale[i][j]) : fast_lin_times(lo, scale[i][j]);
+                        a[s][i][2 + j] = F16 ? fast_lin_times_f16(hi, scale[i][j]) : fast_lin_times(hi, scale[i][j]);
                     }
             const char *const from = x16 + g * T::X16_ROW + h * 128 + ((piece ^ odd) * 4 + t) * 16;
 #pragma unroll
@@ -225,20 +283,28 @@ static __device__ __forceinline__ void fast_lin_fold_stage(const char *slot, con
                 for (int n = 0; n < T::BATCH; n++)
 #pragma unroll
                     for (int i = 0; i < 2; i++)
-                        fast_lin_core_bf16(acc[i][n0 + n], a[0][i], b[n].x, b[n].y);
+                        fast_lin_core_add<F16>(acc[i][n0 + n], a[0][i], b[n].x, b[n].y);
 #pragma unroll
                 for (int n = 0; n < T::BATCH; n++)
 #pragma unroll
                     for (int i = 0; i < 2; i++)
-                        fast_lin_core_bf16(acc[i][n0 + n], a[1][i], b[n].z, b[n].w);
+                        fast_lin_core_add<F16>(acc[i][n0 + n], a[1][i], b[n].z, b[n].w);
             }
         }
     }
 }
 
+/* 2^(ea + eb) of what F16 operands lack, from the sum of their rows' tops. Where LIN-5 judges, its exponent is within f32's by far. */
+static __host__ __device__ __forceinline__ uint32_t fast_lin_fold_power(int sum)
+{
+    const int e = sum - 127 - 2 * FAST_LIN_NARROW_UP;
+    return (uint32_t) (e < 1 ? 1 : e > 254 ? 254 : e) << 23;
+}
+
 /* The warps' sums to shared memory, [row of x][row of the weight]; those of the two halves of stages added. */
 template <class T>
-static __device__ __forceinline__ void fast_lin_fold_put(float *sums, int wn, int wk, const float acc[2][T::NI][4])
+static __device__ __forceinline__ void fast_lin_fold_put(float *sums, const uint8_t *tops, bool narrow, int wn, int wk,
+                                                         const float acc[2][T::NI][4])
 {
     const int g = ((int) threadIdx.x & 31) / 4, t = (int) threadIdx.x & 3;
     float *const mine = sums + 2 * t * T::PITCH + 32 * wn + g;
@@ -251,8 +317,13 @@ static __device__ __forceinline__ void fast_lin_fold_put(float *sums, int wn, in
                 for (int n = 0; n < T::NI; n++)
 #pragma unroll
                     for (int e = 0; e < 4; e++) {
-                        float *const to = mine + (8 * n + e % 2) * T::PITCH + 16 * i + e / 2 * 8;
-                        *to = turn == T::WARPS_K - 1 ? acc[i][n][e] : __fadd_rn(acc[i][n][e], *to);
+                        const int row = 8 * n + e % 2, col = 16 * i + e / 2 * 8;
+                        float *const to = mine + row * T::PITCH + col;
+                        float v = acc[i][n][e];
+                        if (narrow)
+                            v = __fmul_rn(
+                                v, __uint_as_float(fast_lin_fold_power(tops[32 * wn + g + col] + tops[T::BN + 2 * t + row])));
+                        *to = turn == T::WARPS_K - 1 ? v : __fadd_rn(v, *to);
                     }
         __syncthreads();
     }
@@ -314,13 +385,63 @@ static __device__ __forceinline__ void fast_lin_fold_store(const struct fast_lin
         }
 }
 
+/* The products of a slice; its first STAGES - 1 stages are on their way. F16: scales are over those of their rows' tops. True where
+ * a row was flagged. */
+template <class T, bool F16>
+static __device__ __forceinline__ bool fast_lin_fold_slice(const struct fast_lin_mma &p, struct fast_lin_fold_source &from,
+                                                           char *shared, int32_t count, int32_t groups, int n, int m,
+                                                           float acc[2][T::NI][4])
+{
+    uint8_t *const flags = (uint8_t *) shared + T::FLAGS_AT, *const tops = (uint8_t *) shared + T::TOPS_AT;
+    const uint32_t base = (uint32_t) __cvta_generic_to_shared(shared);
+    const int lane = (int) threadIdx.x & 31, warp = (int) threadIdx.x / 32, wn = warp % T::WARPS_N, wk = warp / T::WARPS_N;
+    uint32_t scale_base[2][2];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        scale_base[i / 2][i % 2] = F16 ? fast_lin_scale_base(tops[32 * wn + 8 * i + lane / 4]) : 0u;
+    bool flagged = false;
+    char *const x16 = shared + T::X16_AT;
+    struct fast_lin_fold_x<T> x;
+    fast_lin_wait<T::STAGES - 2>();
+    __syncthreads();
+    if (F16)
+        fast_lin_fold_mend<T>(shared, tops, groups);
+    else
+        flagged = fast_lin_fold_try<T>(shared, flags, groups);
+    fast_lin_fold_x_get<T>(x, shared);
+    flagged |= fast_lin_fold_x_put<T, F16>(x, x16, flags, tops, groups);
+    int slot = 0, filled = T::STAGES - 1; /* stage s lies in slot s % STAGES; the next to fill */
+    for (int32_t s = 0; s < count; s++) {
+        fast_lin_wait<T::STAGES - 3>(); /* stages s and s + 1 are here, of this thread; the barrier: of all */
+        __syncthreads();                /* and nobody reads stage s - 1 any more, and x of stage s is decoded */
+        if (s + T::STAGES - 1 < count)
+            fast_lin_fold_fetch<T>(p, from, base + (uint32_t) (filled * T::STAGE_BYTES), groups - 4 * (s + T::STAGES - 1), n, m);
+        fast_lin_commit();
+        const int next = slot + 1 == T::STAGES ? 0 : slot + 1;
+        const int32_t left = groups - 4 * (s + 1); /* at the next stage, whose x is decoded beside the products of this one */
+        if (s + 1 < count) {
+            if (F16)
+                fast_lin_fold_mend<T>(shared + next * T::STAGE_BYTES, tops, left);
+            else
+                flagged |= fast_lin_fold_try<T>(shared + next * T::STAGE_BYTES, flags, left);
+        }
+        fast_lin_fold_x_get<T>(x, shared + next * T::STAGE_BYTES);
+        fast_lin_fold_stage<T, F16>(shared + slot * T::STAGE_BYTES, x16 + s % 2 * T::X16_BYTES, scale_base, wn, wk, acc);
+        if (s + 1 < count)
+            flagged |= fast_lin_fold_x_put<T, F16>(x, x16 + (s + 1) % 2 * T::X16_BYTES, flags, tops, left);
+        filled = slot;
+        slot = next;
+    }
+    return flagged;
+}
+
 /* A cluster of p.slices blocks a tile. */
 template <class T>
 static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
     fast_lin_fold_kernel(const __grid_constant__ struct fast_lin_mma p)
 {
     extern __shared__ __align__(16) char fast_lin_shared[];
-    uint8_t *const flags = (uint8_t *) fast_lin_shared + T::FLAGS_AT;
+    uint8_t *const flags = (uint8_t *) fast_lin_shared + T::FLAGS_AT, *const tops = (uint8_t *) fast_lin_shared + T::TOPS_AT;
     const uint32_t base = (uint32_t) __cvta_generic_to_shared(fast_lin_shared);
     const int warp = (int) threadIdx.x / 32, wn = warp % T::WARPS_N, wk = warp / T::WARPS_N;
     const uint32_t slices = (uint32_t) p.slices, slice = blockIdx.x % slices, tile = blockIdx.x / slices;
@@ -339,35 +460,17 @@ static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
     for (int u = (int) threadIdx.x; u < T::ROWS; u += T::THREADS)
         flags[u] = 0;
     float acc[2][T::NI][4] = {};
-    char *const x16 = fast_lin_shared + T::X16_AT;
-    struct fast_lin_fold_x<T> x;
-    fast_lin_wait<T::STAGES - 2>();
-    __syncthreads();
-    bool flagged = fast_lin_fold_try<T>(fast_lin_shared, flags, groups);
-    fast_lin_fold_x_get<T>(x, fast_lin_shared);
-    flagged |= fast_lin_fold_x_put<T>(x, x16, flags, groups);
-    int slot = 0, filled = T::STAGES - 1; /* stage s lies in slot s % STAGES; the next to fill */
-    for (int32_t s = 0; s < count; s++) {
-        fast_lin_wait<T::STAGES - 3>(); /* stages s and s + 1 are here, of this thread; the barrier: of all */
-        __syncthreads();                /* and nobody reads stage s - 1 any more, and x of stage s is decoded */
-        if (s + T::STAGES - 1 < count)
-            fast_lin_fold_fetch<T>(p, from, base + (uint32_t) (filled * T::STAGE_BYTES), groups - 4 * (s + T::STAGES - 1), n, m);
-        fast_lin_commit();
-        const int next = slot + 1 == T::STAGES ? 0 : slot + 1;
-        const int32_t left = groups - 4 * (s + 1); /* at the next stage, whose x is decoded beside the products of this one */
-        if (s + 1 < count)
-            flagged |= fast_lin_fold_try<T>(fast_lin_shared + next * T::STAGE_BYTES, flags, left);
-        fast_lin_fold_x_get<T>(x, fast_lin_shared + next * T::STAGE_BYTES);
-        fast_lin_fold_stage<T>(fast_lin_shared + slot * T::STAGE_BYTES, x16 + s % 2 * T::X16_BYTES, wn, wk, acc);
-        if (s + 1 < count)
-            flagged |= fast_lin_fold_x_put<T>(x, x16 + (s + 1) % 2 * T::X16_BYTES, flags, left);
-        filled = slot;
-        slot = next;
-    }
+    const bool narrow = FAST_LIN_F16 &&
+                        __syncthreads_and(fast_lin_fold_window<T>(p, tops, row0, col0, first, count, groups)) != 0;
+    bool flagged = false;
+    if (narrow)
+        fast_lin_fold_slice<T, true>(p, from, fast_lin_shared, count, groups, n, m, acc);
+    else
+        flagged = fast_lin_fold_slice<T, false>(p, from, fast_lin_shared, count, groups, n, m, acc);
     fast_lin_wait<0>();
-    flagged = __syncthreads_or(flagged) != 0;
+    flagged = __syncthreads_or(flagged) != 0; /* all are done with the stages, too */
     float *const sums = (float *) fast_lin_shared;
-    fast_lin_fold_put<T>(sums, wn, wk, acc);
+    fast_lin_fold_put<T>(sums, tops, narrow, wn, wk, acc);
     if (flagged) {
         const int32_t last = first + count, end = 4 * last < p.groups ? 4 * last : p.groups;
         for (int u = (int) threadIdx.x; u < m * T::BN; u += T::THREADS) {
@@ -449,7 +552,7 @@ template <bool E2M1> static int fast_lin_fold_run(const struct lc_call *call, co
         return fast_lin_fold_start<fast_lin_fold<32, 4, 2, E2M1 ? 6 : 4, 2, E2M1>>(call, p);
 #if LIN_SMALL == 2
     if (p.rows <= 64)
-        return fast_lin_fold_start<fast_lin_fold<64, 8, 2, E2M1 ? 6 : 4, 1, E2M1>>(call, p);
+        return fast_lin_fold_start<fast_lin_fold<64, 8, 1, E2M1 ? 6 : 4, 1, E2M1>>(call, p);
 #else
     if (p.rows <= 64)
         return fast_lin_fold_start<fast_lin_fold<64, 4, 1, E2M1 ? 4 : 3, 2, E2M1>>(call, p);
