@@ -29,9 +29,9 @@ template <int BM_, int WARPS_N_, int WARPS_K_, int STAGES_, int BLOCKS_, bool E2
     static constexpr int BATCH = NI < 4 ? NI : 4; /* 8 rows of x each, held in registers */
     static constexpr int W_CHUNKS = E2M1 ? 4 : 8; /* of 16 bytes, in a row of a stage */
     static constexpr int W_ROW = 16 * W_CHUNKS, X16_ROW = 256;
-    /* In shared memory: STAGES times the weight, x, scales of both; twice x as BF16; a flag and the
-     * largest scale of each row. Sums lie over all but these. */
-    static constexpr int X_AT = BN * W_ROW, SF_AT = X_AT + BM * 128, STAGE_BYTES = SF_AT + 4 * ROWS;
+    /* In shared memory: STAGES times the weight and its scales; twice x, decoded; a flag and the largest scale of each row. Sums lie
+     * over all but these. */
+    static constexpr int SF_AT = BN * W_ROW, STAGE_BYTES = SF_AT + 4 * BN;
     static constexpr int X16_AT = STAGES * STAGE_BYTES, X16_BYTES = BM * X16_ROW, FLAGS_AT = X16_AT + 2 * X16_BYTES;
     static constexpr int TOPS_AT = FLAGS_AT + ROWS, BYTES = TOPS_AT + ROWS;
     static constexpr int PITCH = BN + 4; /* of sums, elements; other banks for the rows of a quad */
@@ -41,8 +41,8 @@ template <int BM_, int WARPS_N_, int WARPS_K_, int STAGES_, int BLOCKS_, bool E2
     static_assert(STAGE_BYTES % 16 == 0 && ROWS % 4 == 0 && BM * PITCH * 4 <= FLAGS_AT, "shared memory");
 };
 
-struct fast_lin_fold_source { /* where a thread's copies of the next stage come from */
-    const char *w, *x, *w_sf, *x_sf;
+struct fast_lin_fold_source { /* where a thread's share of the next stage comes from */
+    const char *w, *w_sf, *x, *x_sf;
 };
 
 template <class T>
@@ -52,37 +52,27 @@ static __device__ __forceinline__ struct fast_lin_fold_source fast_lin_fold_sour
     struct fast_lin_fold_source from;
     const int u = (int) threadIdx.x;
     from.w = p.b + (n0 + u / T::W_CHUNKS) * p.b_row + (int64_t) first * T::W_ROW + u % T::W_CHUNKS * 16;
-    from.x = p.a + (m0 + u / 8) * p.a_row + (int64_t) first * 128 + u % 8 * 16;
     from.w_sf = p.b_sf + 4 * (first * p.b_pad + n0 + u);
-    from.x_sf = p.a_sf + 4 * (first * p.a_pad + m0 + u);
+    from.x = p.a + (m0 + u / 8) * p.a_row + (int64_t) first * 128 + u % 8 * 16;
+    from.x_sf = p.a_sf + 4 * (first * p.a_pad + m0 + u / 8) + u % 8 / 2;
     return from;
 }
 
-/* The next stage into a slot, of which `left` groups of K are there. What is not there is zero: n and m rows are. */
+/* The weight's next stage into a slot, of which `left` groups of K are there. What is not there is zero: n rows are. */
 template <class T>
 static __device__ __forceinline__ void fast_lin_fold_fetch(const struct fast_lin_mma &p, struct fast_lin_fold_source &from,
-                                                           uint32_t slot, int32_t left, int n, int m)
+                                                           uint32_t slot, int32_t left, int n)
 {
-    const int u = (int) threadIdx.x;
-    constexpr int W_STEP = T::THREADS / T::W_CHUNKS, X_STEP = T::THREADS / 8; /* rows; even, so that the swap stays */
-    const int w_row = u / T::W_CHUNKS, w_chunk = u % T::W_CHUNKS, x_row = u / 8, x_chunk = u % 8;
-    const bool w_k = w_chunk / (T::W_CHUNKS / 4) < left, x_k = x_chunk / 2 < left;
-    const uint32_t w_to = slot + (uint32_t) (w_row * T::W_ROW + (T::E2M1 ? w_chunk : w_chunk ^ (w_row & 1) * 4) * 16);
-    const uint32_t x_to = slot + (uint32_t) (T::X_AT + x_row * 128 + x_chunk * 16);
+    const int u = (int) threadIdx.x, row = u / T::W_CHUNKS, chunk = u % T::W_CHUNKS;
+    constexpr int STEP = T::THREADS / T::W_CHUNKS; /* rows; even, so that the swap stays */
+    const bool there = chunk / (T::W_CHUNKS / 4) < left;
+    const uint32_t to = slot + (uint32_t) (row * T::W_ROW + (T::E2M1 ? chunk : chunk ^ (row & 1) * 4) * 16);
 #pragma unroll
     for (int i = 0; i < T::W_COPIES; i++)
-        fast_lin_copy16_or_0(w_to + (uint32_t) (i * W_STEP * T::W_ROW), from.w + i * W_STEP * p.b_row,
-                             w_k && w_row + i * W_STEP < n);
-#pragma unroll
-    for (int i = 0; i < T::X_COPIES; i++)
-        if (x_row + i * X_STEP < T::BM)
-            fast_lin_copy16_or_0(x_to + (uint32_t) (i * X_STEP * 128), from.x + i * X_STEP * p.a_row,
-                                 x_k && x_row + i * X_STEP < m);
+        fast_lin_copy16_or_0(to + (uint32_t) (i * STEP * T::W_ROW), from.w + i * STEP * p.b_row, there && row + i * STEP < n);
     if (u < T::BN)
         fast_lin_copy4_or_0(slot + (uint32_t) (T::SF_AT + 4 * u), from.w_sf, u < n);
-    if (u < T::BM)
-        fast_lin_copy4_or_0(slot + (uint32_t) (T::SF_AT + 4 * (T::BN + u)), from.x_sf, u < m);
-    from.w += T::W_ROW, from.x += 128, from.w_sf += 4 * p.b_pad, from.x_sf += 4 * p.a_pad;
+    from.w += T::W_ROW, from.w_sf += 4 * p.b_pad;
 }
 
 /* Where shared memory has 16 bytes of a row of the weight. */
@@ -130,26 +120,15 @@ static __device__ __forceinline__ bool fast_lin_fold_window(const struct fast_li
     return narrow;
 }
 
-/* Scales of the weight in a stage whose groups are not all there: the others become usual, whatever they are. */
-template <class T> static __device__ __forceinline__ void fast_lin_fold_mend(char *slot, const uint8_t *tops, int32_t left)
-{
-    if (left >= 4 || (int) threadIdx.x >= T::BN)
-        return;
-    uint32_t *const sf = (uint32_t *) (slot + T::SF_AT + 4 * threadIdx.x);
-    const uint32_t there = (1u << 8 * left) - 1u;
-    *sf = (*sf & there) | (tops[threadIdx.x] * 0x01010101u & ~there);
-}
-
 /* A stage's scales of the weight tried; true where a row was flagged. */
-template <class T> static __device__ __forceinline__ bool fast_lin_fold_try(char *slot, uint8_t *flags, int32_t left)
+template <class T> static __device__ __forceinline__ bool fast_lin_fold_try(const char *slot, uint8_t *flags, int32_t left)
 {
     const int row = (int) threadIdx.x;
     if (row >= T::BN)
         return false;
-    uint32_t *const sf = (uint32_t *) (slot + T::SF_AT + 4 * row);
-    uint32_t word = *sf;
+    uint32_t word = *(const uint32_t *) (slot + T::SF_AT + 4 * row);
     if (left < 4) /* bytes of groups that are not there say nothing */
-        *sf = word &= (1u << 8 * left) - 1u;
+        word &= (1u << 8 * left) - 1u;
     bool any = false;
     if (fast_lin_scales_odd(word)) {
 #pragma unroll 1
@@ -175,16 +154,22 @@ template <class T> struct fast_lin_fold_x {
     uint32_t byte[T::X_COPIES];
 };
 
-template <class T> static __device__ __forceinline__ void fast_lin_fold_x_get(struct fast_lin_fold_x<T> &x, const char *slot)
+/* The next stage's, of which `left` groups of K and m rows are there; the rest is zero. */
+template <class T>
+static __device__ __forceinline__ void fast_lin_fold_x_get(const struct fast_lin_mma &p, struct fast_lin_fold_source &from,
+                                                           struct fast_lin_fold_x<T> &x, int32_t left, int m)
 {
+    const int u = (int) threadIdx.x;
+    constexpr int STEP = T::THREADS / 8; /* rows */
 #pragma unroll
     for (int i = 0; i < T::X_COPIES; i++) {
-        const int u = (int) threadIdx.x + i * T::THREADS, row = u / 8, part = u % 8;
-        if (T::BM * 8 % T::THREADS == 0 || row < T::BM) {
-            x.codes[i] = *(const uint4 *) (slot + T::X_AT + row * 128 + part * 16);
-            x.byte[i] = *(const uint8_t *) (slot + T::SF_AT + 4 * (T::BN + row) + part / 2);
+        x.codes[i] = make_uint4(0, 0, 0, 0), x.byte[i] = 127;
+        if (u % 8 / 2 < left && u / 8 + i * STEP < m) {
+            x.codes[i] = fast_stream(from.x + i * STEP * p.a_row);
+            x.byte[i] = __ldg((const uint8_t *) from.x_sf + 4 * i * STEP);
         }
     }
+    from.x += 128, from.x_sf += 4 * p.a_pad;
 }
 
 /* True where a row was flagged. */
@@ -225,8 +210,8 @@ static __device__ __forceinline__ bool fast_lin_fold_x_put(const struct fast_lin
 
 /* The warp's share of a stage. */
 template <class T, bool F16>
-static __device__ __forceinline__ void fast_lin_fold_stage(const char *slot, const char *x16, const uint32_t base[2][2], int wn,
-                                                           int wk, float acc[2][T::NI][4])
+static __device__ __forceinline__ void fast_lin_fold_stage(const char *slot, const char *x16, const uint32_t base[2][2],
+                                                           int32_t left, int wn, int wk, float acc[2][T::NI][4])
 {
     const int g = ((int) threadIdx.x & 31) / 4, t = (int) threadIdx.x & 3, odd = g & 1;
 #pragma unroll
@@ -248,6 +233,8 @@ static __device__ __forceinline__ void fast_lin_fold_stage(const char *slot, con
                 const uint32_t word = *(const uint32_t *) (slot + T::SF_AT + 4 * row),
                                q = (uint32_t) (T::E2M1 ? t : 2 * h + t / 2);
                 scale[i][j] = F16 ? fast_lin_scale_pair_f16(word, q, base[i][j]) : fast_lin_scale_pair(word, q);
+                if (q >= (uint32_t) left)
+                    scale[i][j] = 0u; /* whatever its byte */
             }
 #pragma unroll
         for (int piece = 0; piece < 2; piece++) {
@@ -385,12 +372,12 @@ static __device__ __forceinline__ void fast_lin_fold_store(const struct fast_lin
         }
 }
 
-/* The products of a slice; its first STAGES - 1 stages are on their way. F16: scales are over those of their rows' tops. True where
+/* The products of a slice; x and the first STAGES - 1 stages are on their way. F16: scales are over those of their rows' tops. True where
  * a row was flagged. */
 template <class T, bool F16>
 static __device__ __forceinline__ bool fast_lin_fold_slice(const struct fast_lin_mma &p, struct fast_lin_fold_source &from,
-                                                           char *shared, int32_t count, int32_t groups, int n, int m,
-                                                           float acc[2][T::NI][4])
+                                                           struct fast_lin_fold_x<T> &x, char *shared, int32_t count,
+                                                           int32_t groups, int n, int m, float acc[2][T::NI][4])
 {
     uint8_t *const flags = (uint8_t *) shared + T::FLAGS_AT, *const tops = (uint8_t *) shared + T::TOPS_AT;
     const uint32_t base = (uint32_t) __cvta_generic_to_shared(shared);
@@ -401,36 +388,26 @@ static __device__ __forceinline__ bool fast_lin_fold_slice(const struct fast_lin
         scale_base[i / 2][i % 2] = F16 ? fast_lin_scale_base(tops[32 * wn + 8 * i + lane / 4]) : 0u;
     bool flagged = false;
     char *const x16 = shared + T::X16_AT;
-    struct fast_lin_fold_x<T> x;
-    fast_lin_wait<T::STAGES - 2>();
-    __syncthreads();
-    if (F16)
-        fast_lin_fold_mend<T>(shared, tops, groups);
-    else
-        flagged = fast_lin_fold_try<T>(shared, flags, groups);
-    fast_lin_fold_x_get<T>(x, shared);
-    flagged |= fast_lin_fold_x_put<T, F16>(x, x16, flags, tops, groups);
+    __syncthreads(); /* flags and tops are there */
+    flagged = fast_lin_fold_x_put<T, F16>(x, x16, flags, tops, groups);
     int slot = 0, filled = T::STAGES - 1; /* stage s lies in slot s % STAGES; the next to fill */
     for (int32_t s = 0; s < count; s++) {
-        fast_lin_wait<T::STAGES - 3>(); /* stages s and s + 1 are here, of this thread; the barrier: of all */
+        fast_lin_wait<T::STAGES - 2>(); /* stage s is here, of this thread; the barrier: of all, */
         __syncthreads();                /* and nobody reads stage s - 1 any more, and x of stage s is decoded */
         if (s + T::STAGES - 1 < count)
-            fast_lin_fold_fetch<T>(p, from, base + (uint32_t) (filled * T::STAGE_BYTES), groups - 4 * (s + T::STAGES - 1), n, m);
+            fast_lin_fold_fetch<T>(p, from, base + (uint32_t) (filled * T::STAGE_BYTES), groups - 4 * (s + T::STAGES - 1), n);
         fast_lin_commit();
-        const int next = slot + 1 == T::STAGES ? 0 : slot + 1;
-        const int32_t left = groups - 4 * (s + 1); /* at the next stage, whose x is decoded beside the products of this one */
-        if (s + 1 < count) {
-            if (F16)
-                fast_lin_fold_mend<T>(shared + next * T::STAGE_BYTES, tops, left);
-            else
-                flagged |= fast_lin_fold_try<T>(shared + next * T::STAGE_BYTES, flags, left);
-        }
-        fast_lin_fold_x_get<T>(x, shared + next * T::STAGE_BYTES);
-        fast_lin_fold_stage<T, F16>(shared + slot * T::STAGE_BYTES, x16 + s % 2 * T::X16_BYTES, scale_base, wn, wk, acc);
+        const int32_t left = groups - 4 * s;
+        if (s + 1 < count) /* x of the next stage is decoded beside the products of this one */
+            fast_lin_fold_x_get<T>(p, from, x, left - 4, m);
+        const char *const here = shared + slot * T::STAGE_BYTES;
+        if (!F16)
+            flagged |= fast_lin_fold_try<T>(here, flags, left);
+        fast_lin_fold_stage<T, F16>(here, x16 + s % 2 * T::X16_BYTES, scale_base, left, wn, wk, acc);
         if (s + 1 < count)
-            flagged |= fast_lin_fold_x_put<T, F16>(x, x16 + (s + 1) % 2 * T::X16_BYTES, flags, tops, left);
+            flagged |= fast_lin_fold_x_put<T, F16>(x, x16 + (s + 1) % 2 * T::X16_BYTES, flags, tops, left - 4);
         filled = slot;
-        slot = next;
+        slot = slot + 1 == T::STAGES ? 0 : slot + 1;
     }
     return flagged;
 }
@@ -451,10 +428,12 @@ static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
     const int32_t first = (int32_t) (stages * slice / slices), count = (int32_t) (stages * (slice + 1) / slices) - first;
     const int32_t groups = p.groups - 4 * first; /* from there on */
     struct fast_lin_fold_source from = fast_lin_fold_source_of<T>(p, row0, col0, first);
+    struct fast_lin_fold_x<T> x;
+    fast_lin_fold_x_get<T>(p, from, x, groups, m);
 #pragma unroll
     for (int s = 0; s < T::STAGES - 1; s++) {
         if (s < count)
-            fast_lin_fold_fetch<T>(p, from, base + (uint32_t) (s * T::STAGE_BYTES), groups - 4 * s, n, m);
+            fast_lin_fold_fetch<T>(p, from, base + (uint32_t) (s * T::STAGE_BYTES), groups - 4 * s, n);
         fast_lin_commit();
     }
     for (int u = (int) threadIdx.x; u < T::ROWS; u += T::THREADS)
@@ -464,9 +443,9 @@ static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
                         __syncthreads_and(fast_lin_fold_window<T>(p, tops, row0, col0, first, count, groups)) != 0;
     bool flagged = false;
     if (narrow)
-        fast_lin_fold_slice<T, true>(p, from, fast_lin_shared, count, groups, n, m, acc);
+        fast_lin_fold_slice<T, true>(p, from, x, fast_lin_shared, count, groups, n, m, acc);
     else
-        flagged = fast_lin_fold_slice<T, false>(p, from, fast_lin_shared, count, groups, n, m, acc);
+        flagged = fast_lin_fold_slice<T, false>(p, from, x, fast_lin_shared, count, groups, n, m, acc);
     fast_lin_wait<0>();
     flagged = __syncthreads_or(flagged) != 0; /* all are done with the stages, too */
     float *const sums = (float *) fast_lin_shared;
@@ -545,19 +524,19 @@ template <class T> static int fast_lin_fold_start(const struct lc_call *call, st
 template <bool E2M1> static int fast_lin_fold_run(const struct lc_call *call, const struct fast_lin_mma &p)
 {
     if (p.rows <= 8)
-        return fast_lin_fold_start<fast_lin_fold<8, 4, 2, E2M1 ? 8 : 5, 2, E2M1>>(call, p);
+        return fast_lin_fold_start<fast_lin_fold<8, 4, 2, E2M1 ? 8 : 6, 2, E2M1>>(call, p);
     if (p.rows <= 16)
-        return fast_lin_fold_start<fast_lin_fold<16, 4, 2, E2M1 ? 8 : 5, 2, E2M1>>(call, p);
+        return fast_lin_fold_start<fast_lin_fold<16, 4, 2, E2M1 ? 8 : 6, 2, E2M1>>(call, p);
     if (p.rows <= 32)
-        return fast_lin_fold_start<fast_lin_fold<32, 4, 2, E2M1 ? 6 : 4, 2, E2M1>>(call, p);
+        return fast_lin_fold_start<fast_lin_fold<32, 4, 2, E2M1 ? 8 : 5, 2, E2M1>>(call, p);
 #if LIN_SMALL == 2
     if (p.rows <= 64)
-        return fast_lin_fold_start<fast_lin_fold<64, 8, 1, E2M1 ? 6 : 4, 1, E2M1>>(call, p);
+        return fast_lin_fold_start<fast_lin_fold<64, 8, 1, E2M1 ? 8 : 5, 1, E2M1>>(call, p);
 #else
     if (p.rows <= 64)
-        return fast_lin_fold_start<fast_lin_fold<64, 4, 1, E2M1 ? 4 : 3, 2, E2M1>>(call, p);
+        return fast_lin_fold_start<fast_lin_fold<64, 4, 1, E2M1 ? 8 : 4, 2, E2M1>>(call, p);
 #endif
-    return fast_lin_fold_start<fast_lin_fold<128, 4, 2, E2M1 ? 5 : 4, 1, E2M1>>(call, p);
+    return fast_lin_fold_start<fast_lin_fold<128, 4, 2, E2M1 ? 8 : 6, 1, E2M1>>(call, p);
 }
 
 /* Has the device clusters, and cores that add to BF16 products as LIN-1 allows? */
