@@ -2,10 +2,11 @@
 /* Linear layer, LIN-1..11.
  *
  * BF16: cuBLAS, straight into out where out is aligned (LIN-3), else into a temporary that the finish copies. Codes (LIN-5): few
- * rows go through the kernel of linear_mma.cuh, which reads every code once; many rows through cuBLAS, after codes and scales
- * have become BF16 numbers, which is exact for all but extreme scales. Those raise a flag on the device, upon which the kernel
- * of linear_mma.cuh, last in the queue and idle otherwise, does the product over: nobody waits for the device. For that the
- * product goes to a temporary wherever out_acc is to be added, so that it is still there.
+ * rows go through the kernel of linear_fold.cuh (chips before 9.0: of linear_mma.cuh), which reads every code of the weight once;
+ * many rows through cuBLAS, after codes and scales have become BF16 numbers, which is exact for all but extreme scales. Those
+ * raise a flag on the device, upon which the kernel of linear_mma.cuh, last in the queue and idle otherwise, does the product
+ * over: nobody waits for the device. For that the product goes to a temporary wherever out_acc is to be added, so that it is
+ * still there.
  *
  * One function, fast_lin_go, lays out the workspace and launches; for workspace() it does only the first. */
 #ifndef LIN_SMALL

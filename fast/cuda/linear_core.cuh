@@ -62,7 +62,7 @@ static __device__ __forceinline__ void fast_lin_core_add(float d[4], const uint3
 static __device__ __forceinline__ void fast_lin_cluster_sync(void)
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.arrive;\n\tbarrier.cluster.wait;" ::: "memory");
 #else
     __syncthreads();
 #endif

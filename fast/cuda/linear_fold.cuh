@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* LIN-5 for few rows of x: codes times their scales become BF16, which is exact for usual scales, and BF16 cores add up over K, as
- * cuBLAS does for many rows. An element whose row of x or of the weight has a scale that leaves BF16's range over a code that is
- * not zero (or, of the weight, is NaN) is summed anew from the codes, by itself: so no row depends on another.
+/* LIN-5 for few rows of x: codes are multiplied by their scales before the product, exactly, and cores add up over K, as cuBLAS
+ * does for many rows. Operands are F16 in a block where the scales of every row lie within 21 binades of the row's largest: over
+ * that one, which multiplies the sum. Else they are BF16 with the scales themselves; terms and their order are the same, and so is
+ * the sum. There, an element whose row of x or of the weight has a scale that leaves BF16's range over a code that is not zero (or,
+ * of the weight, is NaN) is summed anew from the codes, by itself: so no row depends on another.
  *
  * Rows of the weight are the rows of the cores' a, each decoded once, in the registers of the one warp that needs it; x is their
- * b, decoded a stage ahead by the whole block into shared memory. A stage is 128 k. WARPS_K warps share rows, each with its half
+ * b, decoded a stage ahead by the whole block into shared memory. A stage is 128 k. Two warps may share rows, each with its half
  * of a stage. The blocks of a cluster have the same tile and a slice of K each; they add their sums through shared memory, in the
  * order of the slices.
  *
  * Which k meet in which slot of the core is free as long as both operands agree. Lane t of a quad takes 16 (E2M1: 32) consecutive
- * codes of a row of the weight, one access, in pieces of 8: k = 16 t + 64 h + 8 i (E2M1: 32 t + 8 (2 h + i)), in half h of a stage,
- * i = 0, 1. Of a piece, codes 4s + {0, 1} are slots 2t + {0, 1} and codes 4s + {2, 3} slots 2t + 8 + {0, 1} of step s = 0, 1. The
- * 16-byte pieces of decoded x are stored in the order in which they are read: piece (h, i) of the four lanes side by side. Rows
- * of odd number have their halves of 64 bytes swapped, so that two rows lie in different banks. */
+ * codes of a row of the weight, in pieces of 8: k = 16 t + 64 h + 8 i (E2M1: 32 t + 8 (2 h + i)), in half h of a stage, i = 0, 1.
+ * Of a piece, codes 4s + {0, 1} are slots 2t + {0, 1} and codes 4s + {2, 3} slots 2t + 8 + {0, 1} of step s = 0, 1. The 16-byte
+ * pieces of decoded x are stored in the order in which they are read: piece (h, i) of the four lanes side by side. Rows of odd
+ * number have their halves of 64 bytes swapped, so that two rows lie in different banks. */
 #ifndef FAST_LINEAR_FOLD_CUH
 #define FAST_LINEAR_FOLD_CUH
 
@@ -92,30 +94,49 @@ template <class T>
 static __device__ __forceinline__ bool fast_lin_fold_window(const struct fast_lin_mma &p, uint8_t *tops, int64_t m0, int64_t n0,
                                                             int32_t first, int32_t count, int32_t groups)
 {
-    bool narrow = true;
-    for (int u = (int) threadIdx.x; u < T::ROWS; u += T::THREADS) {
+    constexpr int ROUNDS = (T::ROWS + T::THREADS - 1) / T::THREADS, BATCH = 16; /* words under way at a time */
+    const uint32_t *from[ROUNDS];
+    int64_t step[ROUNDS];
+    bool there[ROUNDS];
+    uint32_t low[ROUNDS], high[ROUNDS]; /* of bytes, two at a time */
+#pragma unroll
+    for (int i = 0; i < ROUNDS; i++) {
+        const int u = (int) threadIdx.x + i * T::THREADS;
         const bool of_w = u < T::BN;
-        const int64_t pad = of_w ? p.b_pad : p.a_pad, row = of_w ? n0 + u : m0 + (u - T::BN);
-        if (row >= (of_w ? p.n : p.rows)) {
-            tops[u] = 0;
-            continue;
-        }
-        const uint32_t *const from = (const uint32_t *) (of_w ? p.b_sf : p.a_sf) + first * pad + row;
-        uint32_t low = ~0u, high = 0; /* of four bytes each, two at a time */
-#pragma unroll 8
-        for (int32_t s = 0; s < count; s++) {
-            uint32_t word = __ldg(from + s * pad);
-            if (groups - 4 * s < 4) { /* what is not there is as the first group */
-                const uint32_t there = (1u << 8 * (groups - 4 * s)) - 1u;
-                word = (word & there) | ((word & 255u) * 0x01010101u & ~there);
+        const int64_t row = of_w ? n0 + u : m0 + (u - T::BN);
+        there[i] = u < T::ROWS && row < (of_w ? p.n : p.rows);
+        step[i] = of_w ? p.b_pad : p.a_pad;
+        from[i] = (const uint32_t *) (of_w ? p.b_sf : p.a_sf) + first * step[i] + (there[i] ? row : 0);
+        low[i] = ~0u, high[i] = 0;
+    }
+    for (int32_t s0 = 0; s0 < count; s0 += BATCH) {
+        uint32_t word[ROUNDS][BATCH];
+#pragma unroll
+        for (int i = 0; i < ROUNDS; i++)
+#pragma unroll
+            for (int j = 0; j < BATCH; j++) /* the last word again beyond it */
+                word[i][j] = __ldg(from[i] + min(s0 + j, count - 1) * step[i]);
+#pragma unroll
+        for (int i = 0; i < ROUNDS; i++)
+#pragma unroll
+            for (int j = 0; j < BATCH; j++) {
+                const int32_t left = groups - 4 * min(s0 + j, count - 1);
+                const uint32_t gone = left < 4 ? ~0u << 8 * left : 0u, w = word[i][j];
+                const uint32_t full = (w & ~gone) |
+                                      ((w & 255u) * 0x01010101u & gone); /* what is not there is as the first group */
+                const uint32_t even = full & 0x00ff00ffu, odd = full >> 8 & 0x00ff00ffu;
+                low[i] = __vminu2(low[i], __vminu2(even, odd));
+                high[i] = __vmaxu2(high[i], __vmaxu2(even, odd));
             }
-            const uint32_t even = word & 0x00ff00ffu, odd = word >> 8 & 0x00ff00ffu;
-            low = __vminu2(low, __vminu2(even, odd));
-            high = __vmaxu2(high, __vmaxu2(even, odd));
-        }
-        const uint32_t least = min(low & 0xffffu, low >> 16), top = max(high & 0xffffu, high >> 16);
-        tops[u] = (uint8_t) top;
-        narrow = narrow && least >= 10u && top <= 246u && top - least <= (uint32_t) FAST_LIN_NARROW;
+    }
+    bool narrow = true;
+#pragma unroll
+    for (int i = 0; i < ROUNDS; i++) {
+        const int u = (int) threadIdx.x + i * T::THREADS;
+        const uint32_t least = min(low[i] & 0xffffu, low[i] >> 16), top = max(high[i] & 0xffffu, high[i] >> 16);
+        if (u < T::ROWS)
+            tops[u] = there[i] ? (uint8_t) top : (uint8_t) 0;
+        narrow = narrow && (!there[i] || (least >= 10u && top <= 246u && top - least <= (uint32_t) FAST_LIN_NARROW));
     }
     return narrow;
 }
@@ -148,7 +169,7 @@ template <class T> static __device__ __forceinline__ bool fast_lin_fold_try(cons
     return any;
 }
 
-/* A thread's share of a stage's x, pieces of 16 codes, on the way to BF16. */
+/* A thread's share of a stage's x, pieces of 16 codes, on the way to F16 or BF16. */
 template <class T> struct fast_lin_fold_x {
     uint4 codes[T::X_COPIES];
     uint32_t byte[T::X_COPIES];
