@@ -202,6 +202,7 @@ const struct op op_qkv = {
         { "weights", "of any sign, some subnormal, -0, one NaN; cosines and sines likewise", qkv_fill_weights, 0 },
     },
     .bads = qkv_bads,
+    .forms = (const struct form[]) {{ "no-bias", "bias=-" }, { "f32", "w=f32 bias=f32" }, { "i64", "pos=i64" }, { "partial", "rot=16" }, { "mqa", "Hkv=1" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_qkv_check,

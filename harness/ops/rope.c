@@ -261,6 +261,7 @@ const struct op op_rope = {
         { "table", "NaN and Inf in the table", rope_fill_table, 0 },
     },
     .bads = rope_bads,
+    .forms = (const struct form[]) {{ "in-place", "to=place" }, { "view", "to=view" }, { "no-key", "kv=0" }, { "interleaved", "inter=1" }, { "bf16", "table=bf16" }, { "i32", "ids=i32" }, { "one-buffer", "buf=1" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_rope_check,
