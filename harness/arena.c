@@ -107,7 +107,7 @@ void call_plan(struct call *c, const struct kase *k)
     c->id = *k;
     c->op = k->op;
     c->seed = (uint64_t) kase_int(k, "seed");
-    c->bad = (int) kase_int(k, "bad") - 1;
+    c->bad = bad_index(k->op, kase_int(k, "bad"));
     c->op->build(c);
     layout(c);
 }
@@ -131,11 +131,6 @@ static void own(struct call *c)
     for (int i = 0; i < MAX_TENSORS; i++)
         if (c->slot[i].on && c->slot[i].listed && c->slot[i].dir == DIR_OUT && c->slot[i].same_as >= 0 && !call_is_copy(c, i))
             own_elements(c, i, INOUT); /* in place: the gaps stay KEEP, and poisoned */
-}
-
-bool bad_in_memory(const struct bad *bad)
-{
-    return !strcmp(bad->clause, "ERR-2");
 }
 
 int call_open(struct call *c, const struct kase *k, given_fn given, void *user)

@@ -80,6 +80,11 @@ int axis_count(const struct op *op, int axis)
     return n;
 }
 
+static bool is_bad(const struct op *op, int axis)
+{
+    return op->axes[axis].kind == AXIS_NAME && !op->axes[axis].values && !strcmp(op->axes[axis].name, "bad");
+}
+
 static const int64_t most_int = INT64_C(1000000000000); /* a size, a stride */
 
 bool axis_parse(const struct op *op, int axis, const char *text, size_t len, struct axis_value *v)
@@ -91,7 +96,11 @@ bool axis_parse(const struct op *op, int axis, const char *text, size_t len, str
     memcpy(word, text, len);
     word[len] = 0;
     *v = (struct axis_value) { 0, 0 };
-    char *end = word;
+    char *end = word, *const slash = is_bad(op, axis) ? strchr(word, '/') : NULL;
+    if (slash) {
+        *slash = 0;
+        return axis_parse(op, axis, word, strlen(word), v) && v->i > 0 && (v->i = bad_value(op, (int) v->i - 1, slash + 1)) != 0;
+    }
     switch (op->axes[axis].kind) {
     case AXIS_INT:
         v->i = strtoll(word, &end, 10);
@@ -128,6 +137,11 @@ void axis_print(const struct op *op, int axis, struct axis_value v, char *to, si
 {
     size_t len = 0;
     const char *name;
+    const struct form *const form = is_bad(op, axis) ? bad_form(op, v.i) : NULL;
+    if (form) {
+        snprintf(to, size, "%s/%s", op->bads[bad_index(op, v.i)].name, form->name);
+        return;
+    }
     switch (op->axes[axis].kind) {
     case AXIS_INT:
         snprintf(to, size, "%" PRId64, v.i);
@@ -152,7 +166,7 @@ void axis_print(const struct op *op, int axis, struct axis_value v, char *to, si
 const char *kase_name(const struct kase *k, const char *axis)
 {
     static const char *const none = "";
-    static char word[8][32]; /* short-lived: compared at once */
+    static char word[8][64]; /* short-lived: compared at once */
     static int turn;
     const int a = known_axis(k->op, axis);
     if (k->op->axes[a].kind != AXIS_NAME)
@@ -287,6 +301,16 @@ int pattern_parse(struct pattern *p, const char *text, char *why, size_t size)
             for (int i = 0; i < axis_count(p->op, a) && i < MAX_VALUES; i++)
                 p->value[a][p->n[a]++] = axis_listed(p->op, a, i);
             text++;
+            if (is_bad(p->op, a) && *text == '/') { /* all, in this form of the call */
+                const size_t word = strcspn(text, ",)}");
+                char form[64];
+                snprintf(form, sizeof form, "%.*s", (int) word - 1, text + 1);
+                for (int i = 0; i < p->n[a]; i++)
+                    if ((p->value[a][i].i = bad_value(p->op, (int) p->value[a][i].i - 1, form)) == 0 && i > 0)
+                        return say(why, size, "bad=*/%s: no such form of the call%s", form, "");
+                memmove(&p->value[a][0], &p->value[a][1], (size_t) --p->n[a] * sizeof p->value[a][0]); /* "-" has none */
+                text += word;
+            }
         } else
             do {
                 text += p->n[a] > 0; /* the comma */
@@ -385,7 +409,7 @@ int kase_parse(struct kase *k, const char *id, char *why, size_t size)
     if (!kase_fits(k))
         return say(why, size, "'%s': too large%s", id, "");
     const struct kase as_written = *k;
-    const char *const reason = k->op->settle(k);
+    const char *const reason = kase_settle(k);
     if (!kase_same(&as_written, k))
         return say(why, size, "'%s': %s", id, reason ? reason : "an axis does not apply");
     if (!kase_is_sane(k))

@@ -34,6 +34,9 @@ bool kase_fits(const struct kase *k);
 /* Of a settled case that fits: the elements of its call, without what strides leave between them, take no more than 64 GiB. Larger
  * ones are a slip of the hand, and would end by the timeout. */
 bool kase_is_sane(const struct kase *k);
+/* op->settle; and puts a bad into its form of the call, which it loses where the reference does not refuse it there for the reason
+ * foretold (bad.c). */
+const char *kase_settle(struct kase *k);
 bool kase_same(const struct kase *a, const struct kase *b);
 
 struct pattern {

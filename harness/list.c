@@ -21,6 +21,8 @@ static void describe(const struct op *op)
         }
         printf("\n");
     }
+    for (const struct form *f = op->forms; f && f->name; f++)
+        printf("  form     %-12s of the call that bad=NAME/%s spoils: %s\n", f->name, f->name, f->axes);
     for (int i = 0; i < 24 && op->fills[i].name; i++)
         printf("  fill     %-12s %s\n", op->fills[i].name, op->fills[i].help);
     for (int i = 0; i < MAX_BOUNDS && op->bounds[i].tensor; i++) {

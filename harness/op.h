@@ -99,10 +99,17 @@ struct fill {
     void (*make)(struct call *c); /* writes every input through put(); NULL: there is none */
     unsigned may_be;
 };
-struct bad {                                      /* a violated precondition; one row of the refusal table */
-    const char *name, *argument, *clause, *value; /* what the message must name (ERR-1) */
+struct bad { /* a violated precondition; one row of the refusal table */
+    /* What the message must name (ERR-1). Where two rules are broken, either: "weight|out", "LIN-10|LIN-3", "33|32". */
+    const char *name, *argument, *clause, *value;
     /* Changes tensors or scalars of a good call. Of clause ERR-2: values in its image, which the fill has made. */
     void (*spoil)(struct call *c);
+};
+
+/* bad=x-null/no-norm is x-null where the good call is of the form no-norm: a kernel may look at its arguments in some forms
+ * alone. Where a form has no such argument, or refuses it for another reason, there is no such case. */
+struct form {
+    const char *name, *axes; /* "norm=0 out=bf16" */
 };
 
 struct perturbation;
@@ -114,6 +121,8 @@ struct op {
     struct fill fills[24];  /* the axis `fill` names one */
     int may_refuse_bases;   /* a kernel may refuse bases that miss 16 bytes (RMS-8) */
     const struct bad *bads; /* the axis `bad` names one, or "-"; ends at name == NULL */
+
+    const struct form *forms; /* of the good call that a bad spoils, beside the usual one; NULL: none; ends at name == NULL */
 
     /* Makes the case legal by setting axes that do not apply back to their default; returns why it had to, or NULL. */
     const char *(*settle)(struct kase *k);
@@ -161,6 +170,11 @@ const struct lc_tensor *op_tensor(const struct op *op, const union op_args *args
 extern const struct op *const all_ops[]; /* ends at NULL; made from op_names in meson.build */
 const struct op *op_find(const char *name);
 bool op_named(const struct op *op, const char *const *names, int n); /* one of them; none names every operator */
+
+/* ---- the values of the axis `bad` (harness/bad.c) ---- */
+int bad_index(const struct op *op, int64_t value);                   /* into op->bads; -1: none */
+const struct form *bad_form(const struct op *op, int64_t value);     /* NULL: the usual one */
+int64_t bad_value(const struct op *op, int index, const char *form); /* 0: no such form */
 
 /* ---- access for descriptors (harness/call.c) ---- */
 int axis_of(const struct op *op, const char *name);       /* index, or -1 */

@@ -187,7 +187,7 @@ static bool in_dialect(const struct options *o, struct kase *k)
     if (!dialect_of(k->op, o->dialect))
         return false;
     kase_set(k, "dialect", o->dialect);
-    k->op->settle(k);
+    kase_settle(k);
     return true;
 }
 

@@ -120,7 +120,7 @@ bool rows_axes(struct kase *k, const char *changes)
             return false;
     }
     struct kase settled = wanted;
-    k->op->settle(&settled);
+    kase_settle(&settled);
     const bool legal = kase_same(&settled, &wanted) && !kase_same(&wanted, k);
     *k = wanted;
     return legal;

@@ -212,7 +212,7 @@ static int plan_mutants(struct plan *p, const struct options *o, json_t *hello, 
                 continue;
             }
             kase_set(&normal, "fill", "normal");
-            normal.op->settle(&normal);
+            kase_settle(&normal);
             if (kase_int(&normal, "bad") == 0)
                 plan_add(p, kernel, &normal, NULL, (struct trial) { i, 1 });
         }

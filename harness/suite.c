@@ -75,7 +75,7 @@ static bool complete(const struct sweep *s, int a, int i, int b, int j, uint64_t
         }
         if (!kase_fits(k))
             continue;
-        s->op->settle(k);
+        kase_settle(k);
         if (has(k, a, s->value[a][i]) && has(k, b, s->value[b][j]) && counts(s, k, a, b) && !(s->op->heavy && s->op->heavy(k)))
             return true;
     }
@@ -262,7 +262,7 @@ static int add_product(struct cases *c, const struct pattern *p, char *why, size
             return -1;
         }
         const struct kase as_written = k;
-        p->op->settle(&k);
+        kase_settle(&k);
         bool kept = true; /* a product skips what is not legal as written, but an axis a fill sets (eps) may be left open */
         for (int a = 0; a < MAX_AXES; a++)
             kept = kept && (!p->n[a] || (k.i[a] == as_written.i[a] && k.f[a] == as_written.f[a]));

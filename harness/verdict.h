@@ -14,8 +14,7 @@ typedef int (*given_fn)(void *user, const char *tensor, void *storage, size_t by
 void call_plan(struct call *c, const struct kase *k); /* slots, scalars and layout alone: no memory */
 int call_open(struct call *c, const struct kase *k, given_fn given, void *user);
 void call_close(struct call *c);
-bool call_has_lost(const struct call *c);  /* a row breaks a precondition on values: a checked build refuses the call (ERR-2) */
-bool bad_in_memory(const struct bad *bad); /* a value in memory: the call as such is legal (ERR-2) */
+bool call_has_lost(const struct call *c); /* a row breaks a precondition on values: a checked build refuses the call (ERR-2) */
 void call_poison(struct call *c, uint8_t poison); /* every byte of image that holds no input */
 bool call_is_sparse(const struct call *c);        /* a storage is so large that its rows alone have memory */
 /* A block laid out as the arena, all zero, with memory for the call's windows and fences around; NULL: there is none. */
@@ -24,6 +23,10 @@ void arena_free(uint8_t *arena); /* NULL too */
 void arena_copy(const struct call *c, uint8_t *to, const uint8_t *from);
 /* The call over an arena at `base` (host or device address); tensors is room for MAX_TENSORS. */
 void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors, struct lc_call *to);
+
+/* ---- refusals (bad.c) ---- */
+bool bad_in_memory(const struct bad *bad);                 /* a value in memory: the call as such is legal (ERR-2) */
+bool bad_says_why(const char *msg, const struct bad *bad); /* "argument: ... value ... (CLAUSE)" (ERR-1) */
 
 /* ---- windows (window.c), for call_open: 0, or -1 ---- */
 enum { GUARD = 1024 };                           /* bytes before and behind each storage */

@@ -2,15 +2,20 @@
 /* Linear layer, LIN-1..11.
  *
  * BF16: cuBLAS, straight into out where out is aligned (LIN-3), else into a temporary that the finish copies. Codes (LIN-5): few
- * rows go through the kernel of linear_mma.cuh, which reads every code once; many rows through cuBLAS, after codes and scales
- * have become BF16 numbers, which is exact for all but extreme scales. Those raise a flag on the device, upon which the kernel
- * of linear_mma.cuh, last in the queue and idle otherwise, does the product over: nobody waits for the device. For that the
- * product goes to a temporary wherever out_acc is to be added, so that it is still there.
+ * rows go through the kernel of linear_fold.cuh (chips before 9.0: of linear_mma.cuh), which reads every code of the weight once;
+ * many rows through cuBLAS, after codes and scales have become BF16 numbers, which is exact for all but extreme scales. Those
+ * raise a flag on the device, upon which the kernel of linear_mma.cuh, last in the queue and idle otherwise, does the product
+ * over: nobody waits for the device. For that the product goes to a temporary wherever out_acc is to be added, so that it is
+ * still there.
  *
  * One function, fast_lin_go, lays out the workspace and launches; for workspace() it does only the first. */
+#ifndef LIN_SMALL
+#define LIN_SMALL 1 /* few rows: 0 linear_mma.cuh, 1 linear_fold.cuh, 2 with larger tiles at 33..64 rows, 3 without F16 */
+#endif
+
 #include "linear_blas.cuh"
 #include "linear_finish.cuh"
-#include "linear_mma.cuh"
+#include "linear_fold.cuh"
 #include "linear_prepare.cuh"
 
 extern const struct lc_kernel fast_cast_kernels[];
@@ -86,6 +91,9 @@ static int fast_lin_cast(const struct lc_call *call, struct fast_lin_room *room,
     return room->base != nullptr ? fast_cast_kernels[0].run(&cast) : LC_OK;
 }
 
+/* Who does the product of codes. */
+enum fast_lin_way { FAST_LIN_MMA, FAST_LIN_FOLD, FAST_LIN_EXPAND };
+
 /* Where a product goes: out itself, or a temporary. */
 struct fast_lin_dest {
     char *data;
@@ -128,7 +136,7 @@ static int fast_lin_expand_to(const struct lc_call *call, struct fast_lin_room *
 }
 
 static int fast_lin_fp8(const struct lc_call *call, struct fast_lin_room *room, const struct linear_args &a,
-                        const struct fast_lin_dest &to, bool expand)
+                        const struct fast_lin_dest &to, enum fast_lin_way way)
 {
     const struct lc_tensor &weight = *a.t[LIN_WEIGHT];
     struct fast_lin_codes x = { {}, nullptr, a.m, (a.m + 3) / 4 * 4, false };
@@ -156,7 +164,8 @@ static int fast_lin_fp8(const struct lc_call *call, struct fast_lin_room *room, 
     p.rows = a.m, p.n = a.n;
     p.groups = (int32_t) (a.k / 32);
     p.slices = to.slices;
-    if (status == LC_OK && expand) {
+    p.out_f32 = to.f32;
+    if (status == LC_OK && way == FAST_LIN_EXPAND) {
         uint32_t *const flag = (uint32_t *) fast_lin_take(room, 4);
         struct fast_lin_rows xb, wb;
         p.only = flag;
@@ -168,7 +177,12 @@ static int fast_lin_fp8(const struct lc_call *call, struct fast_lin_room *room, 
         if (status == LC_OK)
             status = fast_lin_blas_to(call, room, a, xb, wb, to, false);
     }
-    return status == LC_OK && room->base != nullptr ? fast_lin_mma_any(call, p, w.e2m1, to.f32) : status;
+    if (status != LC_OK || room->base == nullptr)
+        return status;
+    status = LC_UNSUPPORTED;
+    if (way == FAST_LIN_FOLD)
+        status = w.e2m1 ? fast_lin_fold_run<true>(call, p) : fast_lin_fold_run<false>(call, p);
+    return status == LC_UNSUPPORTED ? fast_lin_mma_any(call, p, w.e2m1) : status;
 }
 
 /* out's rows, and whether a product may be stored there as it comes (LIN-3). */
@@ -218,7 +232,12 @@ static int fast_lin_go(const struct lc_call *call, struct fast_lin_room *room, c
 {
     const bool out_f32 = a.out->dtype == LC_F32, acc = a.t[LIN_OUT_ACC] != nullptr, bias = a.t[LIN_BIAS] != nullptr;
     const bool inner = acc && a.dialect == LIN_REDUCE_ADD, bias_inside = bias && a.dialect == LIN_BIAS_FUSED;
-    const bool dry = room->base == nullptr, expand = a.fp8 && !fused && a.m > FAST_LIN_FEW;
+    const bool dry = room->base == nullptr;
+    enum fast_lin_way way = FAST_LIN_MMA;
+    if (a.fp8 && !fused && a.m > FAST_LIN_FEW)
+        way = FAST_LIN_EXPAND;
+    else if (LIN_SMALL && a.fp8 && !fused && fast_lin_folds(call->device))
+        way = FAST_LIN_FOLD;
     if (a.m == 0 || a.n == 0)
         return LC_OK; /* LIN-2: nothing to write */
     struct fast_lin_dest to = { nullptr, 0, 0, 1, out_f32 };
@@ -227,7 +246,7 @@ static int fast_lin_go(const struct lc_call *call, struct fast_lin_room *room, c
         return dry ? (int) LC_OK : fast_lin_finish_to(call, a, to, true, true);
     }
     bool direct = fast_lin_direct(a, &to.row);
-    if (a.fp8 && !expand)
+    if (a.fp8 && way == FAST_LIN_MMA)
         to.slices = fast_lin_slices(a.m, a.n, a.k);
     /* cuBLAS adds out_acc (beta = 1) to an F32 output alone. For a BF16 one some of its kernels round the product to BF16 before
      * they add C, against LIN-2 and whatever the math mode (M = 20, N = 104, K = 520 on an H200): there the finish adds. */
@@ -248,7 +267,7 @@ static int fast_lin_go(const struct lc_call *call, struct fast_lin_room *room, c
         status = fast_lin_finish_to(call, a, none, true, false); /* out_acc as it is: cuBLAS adds in place */
     }
     if (status == LC_OK)
-        status = a.fp8 ? fast_lin_fp8(call, room, a, to, expand) : fast_lin_bf16(call, room, a, to, add);
+        status = a.fp8 ? fast_lin_fp8(call, room, a, to, way) : fast_lin_bf16(call, room, a, to, add);
     if (status == LC_OK && !dry && (!direct || bias))
         status = fast_lin_finish_to(call, a, to, !direct, true);
     return status;

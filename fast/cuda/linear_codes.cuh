@@ -61,6 +61,61 @@ static __host__ __device__ __forceinline__ void fast_lin_e2m1(uint32_t word, uin
     *h23 = fast_lin_permute(high, 0u, 0x3424u);
 }
 
+/* Two F16 that are codes (few significant bits) as two BF16. */
+static __device__ __forceinline__ uint32_t fast_lin_bf16(uint32_t f16_pair)
+{
+    float lo, hi;
+    asm("{.reg .f16 a, b; mov.b32 {a, b}, %2; cvt.f32.f16 %0, a; cvt.f32.f16 %1, b;}" : "=f"(lo), "=f"(hi) : "r"(f16_pair));
+    return fast_bf16_pair(lo, hi);
+}
+
+/* Four E2M1 codes as four BF16, two a word: both bytes of a magnitude come from tables of eight. */
+static __host__ __device__ __forceinline__ void fast_lin_e2m1_bf16(uint32_t word, uint32_t *b01, uint32_t *b23)
+{
+    const uint32_t which = word & 0x7777u;
+    const uint32_t low = fast_lin_permute(0xc0800000u, 0xc0804000u, which);
+    const uint32_t high = fast_lin_permute(0x3f3f3f00u, 0x40404040u, which) |
+                          (fast_lin_permute(0x80808080u, 0x80808080u, word) << 7 & 0x80808080u);
+    *b01 = fast_lin_permute(low, high, 0x5140u);
+    *b23 = fast_lin_permute(low, high, 0x7362u);
+}
+
+/* Two BF16 by two; exact where the result is a BF16. Adding -0 keeps the sign of a zero. */
+static __device__ __forceinline__ uint32_t fast_lin_times(uint32_t a, uint32_t b)
+{
+    uint32_t r;
+    asm("fma.rn.bf16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(0x80008000u));
+    return r;
+}
+
+/* The same of F16. */
+static __device__ __forceinline__ uint32_t fast_lin_times_f16(uint32_t a, uint32_t b)
+{
+    uint32_t r;
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+    return r;
+}
+
+/* Byte GROUP of a word of scales as two BF16, for bytes of 1..254; 0 gives 0, and 255 Inf. */
+static __host__ __device__ __forceinline__ uint32_t fast_lin_scale_pair(uint32_t word, uint32_t group)
+{
+    return fast_lin_permute(word, 0u, 0x0404u + 0x1010u * group) >> 1;
+}
+
+/* The same as two F16, over the scale of byte `top`, times 2^7: top - 21 <= byte <= top. The smallest code but 0, 2^-9, becomes at
+ * least 2^-23 and the largest at most 448 * 2^7: exact in F16. base is fast_lin_scale_base(top). */
+enum { FAST_LIN_NARROW = 21, FAST_LIN_NARROW_UP = 7 };
+
+static __host__ __device__ __forceinline__ uint32_t fast_lin_scale_base(uint32_t top)
+{
+    return (15u + FAST_LIN_NARROW_UP - top) * 0x04000400u; /* exact modulo 2^32 after the byte is added */
+}
+
+static __host__ __device__ __forceinline__ uint32_t fast_lin_scale_pair_f16(uint32_t word, uint32_t group, uint32_t base)
+{
+    return fast_lin_permute(word, 0u, 0x4040u + 0x0101u * group) * 0x0400u + base;
+}
+
 /* FMT-3: byte b is 2^(b - 127), an f32 that is subnormal for b = 0; 255 is NaN. */
 static __host__ __device__ __forceinline__ uint32_t fast_lin_scale(uint32_t byte)
 {
@@ -71,6 +126,13 @@ static __host__ __device__ __forceinline__ uint32_t fast_lin_scale(uint32_t byte
 static __host__ __device__ __forceinline__ bool fast_lin_scale_plain(uint32_t byte)
 {
     return (byte >= 10u && byte <= 246u) || byte == 255u;
+}
+
+/* The top bit of each byte of a word of scales that is not in 10..246. */
+static __host__ __device__ __forceinline__ uint32_t fast_lin_scales_odd(uint32_t word)
+{
+    const uint32_t low = word & 0x7f7f7f7fu, top = word & 0x80808080u;
+    return (~(low + 0x76767676u) & ~top & 0x80808080u) | ((low + 0x09090909u) & top);
 }
 
 #endif

@@ -13,6 +13,7 @@
 #define FAST_LINEAR_MMA_CUH
 
 #include "linear_codes.cuh"
+#include "linear_core.cuh"
 
 struct fast_lin_mma {
     const char *a, *b;          /* codes, rows 16-byte aligned */
@@ -28,33 +29,11 @@ struct fast_lin_mma {
     uint32_t tiles_m;     /* tiles along m; neighbouring blocks share rows of b */
     uint32_t tiles;       /* of all slices */
     const uint32_t *only; /* not NULL: do nothing where this is 0 */
+    bool out_f32;
 };
 
 /* The pitch of a row in shared memory: rows of a warp's access fall into different banks. */
 enum { FAST_LIN_PITCH = 128 + 32, FAST_LIN_PITCH_E2M1 = 64 + 16 };
-
-static __device__ __forceinline__ void fast_lin_copy16(uint32_t to, const char *from)
-{
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
-}
-
-static __device__ __forceinline__ void fast_lin_copy4(uint32_t to, const char *from)
-{
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(to), "l"(from) : "memory");
-}
-
-template <int PENDING> static __device__ __forceinline__ void fast_lin_wait(void)
-{
-    asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
-}
-
-/* d = a b + c: a 16 x 16, b 16 x 8, F16. Lane 4g + t holds of d rows g and g + 8, columns 2t and 2t + 1. */
-static __device__ __forceinline__ void fast_lin_core(float d[4], const uint32_t a[4], const uint32_t b[2], const float c[4])
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%10, %11, %12, %13};"
-        : "=f"(d[0]), "=f"(d[1]), "=f"(d[2]), "=f"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "f"(c[0]), "f"(c[1]), "f"(c[2]), "f"(c[3]));
-}
 
 /* BLOCKS of them are to share a processor. */
 template <int BM_, int BN_, int WARPS_M_, int WARPS_N_, int WARPS_K_, int STAGES_, int BLOCKS_, bool E2M1_, bool F32_>
@@ -284,7 +263,7 @@ static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) fast_lin_mma_ker
         for (int s = 0; s < T::STAGES - 1; s++) {
             if (s < count)
                 fast_lin_fetch<T>(from, base + (uint32_t) (s * T::STAGE_BYTES), groups - 4 * s);
-            asm volatile("cp.async.commit_group;" ::: "memory");
+            fast_lin_commit();
         }
         fast_lin_wait<T::STAGES - 2>();
         __syncthreads();
@@ -295,7 +274,7 @@ static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS) fast_lin_mma_ker
             __syncthreads();                /* and nobody reads stage s - 1 or its scales any more */
             if (s + T::STAGES - 1 < count)
                 fast_lin_fetch<T>(from, base + (uint32_t) (filled * T::STAGE_BYTES), groups - 4 * (s + T::STAGES - 1));
-            asm volatile("cp.async.commit_group;" ::: "memory");
+            fast_lin_commit();
             const int next = slot + 1 == T::STAGES ? 0 : slot + 1;
             if (s + 1 < count)
                 fast_lin_scales<T>(fast_lin_shared + next * T::STAGE_BYTES, scales + (s + 1) % 2 * (4 * T::ROWS));
@@ -397,8 +376,9 @@ template <bool E2M1, bool F32> static int fast_lin_mma_run(const struct lc_call 
     return status;
 }
 
-static inline int fast_lin_mma_any(const struct lc_call *call, const struct fast_lin_mma &p, bool e2m1, bool f32)
+static inline int fast_lin_mma_any(const struct lc_call *call, const struct fast_lin_mma &p, bool e2m1)
 {
+    const bool f32 = p.out_f32;
     if (e2m1)
         return f32 ? fast_lin_mma_run<true, true>(call, p) : fast_lin_mma_run<true, false>(call, p);
     return f32 ? fast_lin_mma_run<false, true>(call, p) : fast_lin_mma_run<false, false>(call, p);

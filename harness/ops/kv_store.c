@@ -399,6 +399,7 @@ const struct op op_kv_store = {
         { "table", "NaN and Inf in some pairs of the table", kv_fill_table, 0 },
     },
     .bads = kv_bads,
+    .forms = (const struct form[]) {{ "no-norm", "norm=0" }, { "no-rope", "rope=-" }, { "interleaved", "rope=inter" }, { "no-hadamard", "had=0" }, { "codes", "out=codes" }, { "heads", "out=heads" }, { "bf16", "out=bf16" }, { "bf16-stages", "stage=bf16" }, { "planar", "layout=planar" }, { "i64", "pos=i64" }, { "i32", "slot=i32" }, { "no-heads", "heads=0" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_kv_store_check,

@@ -159,7 +159,7 @@ const struct bad rmsnorm_bads[] = {
     { "extra-round", "round_sf", "SF-4", "0", extra_round },
     { "group-20", "group", "CAST-10", "20", group_20 },
     { "packed-f32", "sf_packed", "SF-0", "1", packed_f32 },
-    { "packed-groups", "x", "SF-3", "d = 128", packed_groups },
+    { "packed-groups", "x|sf_packed|group", "SF-3", "d = 128|", packed_groups },
     { "ragged-3", "sf_ragged", "SF-6", "3", ragged_3 },
     { "ragged-words", "sf", "SF-3", "shape[1] = 0", ragged_words },
     { "sf-base", "sf", "SF-3", "0x", sf_base },

@@ -9,7 +9,7 @@ static const struct plain_knobs usual;
 #define M(id, op, ...)                                                                                                           \
     static int run_##id(const struct lc_call *call)                                                                              \
     {                                                                                                                            \
-        return plain_##op(call, &usual, MUT_##id);                                                                               \
+        return plain_form(call, MUT_##id, plain_##op(call, &usual, MUT_##id));                                                   \
     }
 #include "table.h"
 

@@ -59,6 +59,9 @@ int plain_qkv(const struct lc_call *call, const struct plain_knobs *k, enum muta
 int plain_kv_store(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 int plain_linear(const struct lc_call *call, const struct plain_knobs *k, enum mutant mut);
 
+/* What is returned instead of `status` where a mutant does not look at its arguments in this form of the call (forms.c). */
+int plain_form(const struct lc_call *call, enum mutant mut, int status);
+
 /* ---- roundings (plain_num.c) ---- */
 enum plain_rounding { PLAIN_RN, PLAIN_TRUNCATE, PLAIN_AWAY };
 uint32_t plain_bits(float v);

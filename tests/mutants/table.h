@@ -405,6 +405,7 @@ RARE(rms_residual_out_nan_row)
 #include "table_qkv.h"
 #include "table_kv_store.h"
 #include "table_linear.h"
+#include "table_forms.h"       /* refusals in other forms of the call (ERR-1) */
 #include "table_offset.h"      /* offsets in 32 bits (R20) */
 #include "table_determinism.h" /* found by `layercheck determinism` alone */
 #include "table_relations.h"   /* found by `layercheck relations` as well */
