@@ -305,20 +305,20 @@ void kv_fill_angles(struct call *c)
         }
 }
 
-/* A group is as it was, or has one NaN, one Inf, some zeros, or nothing but subnormals. */
+/* A group is as it was, or has one NaN, some zeros, or nothing but subnormals. An Inf would leave the whole head unjudged (RMS-12). */
 void kv_fill_weights(struct call *c)
 {
     const int64_t d = of(c)->d;
     fill(c, normal, 0, 0, 0);
     for (int64_t i = 0; i < d; i++) {
         const uint32_t bits = draw_bits(c, KV_OUT, i);
-        const int64_t kind = (i / 32 + d / 32) % 5, chosen = i / 32 * 7 % 32;
+        const int64_t kind = (i / 32 + d / 32) % 4, chosen = i / 32 * 7 % 32;
         const double sign = bits & 1 ? -1 : 1;
-        if ((kind == 1 || kind == 2) && i % 32 == chosen)
-            put(c, KV_WEIGHT, 0, i, kind == 1 ? (double) NAN : sign * (double) INFINITY);
-        if (kind == 3 && bits & 2)
+        if (kind == 1 && i % 32 == chosen)
+            put(c, KV_WEIGHT, 0, i, (double) NAN);
+        if (kind == 2 && bits & 2)
             put(c, KV_WEIGHT, 0, i, sign * 0.0);
-        if (kind == 4)
+        if (kind == 3)
             put(c, KV_WEIGHT, 0, i, sign * ldexp(1.5, -128 - (int) (bits >> 8) % 4));
     }
 }
