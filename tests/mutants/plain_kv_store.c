@@ -149,7 +149,8 @@ static void cast(const struct kv_head *h, const float *v, uint8_t *codes, uint8_
 static void store_bf16(const struct kv_head *h, const float *v, uint16_t *out)
 {
     for (int64_t i = 0; i < h->a->d; i++)
-        out[i] = plain_bf16(h->mut == MUT_kv_out_ftz && fabsf(v[i]) < 0x1p-126f ? 0 : v[i], h->mut == MUT_kv_bf16_truncate ? PLAIN_TRUNCATE : PLAIN_RN);
+        out[i] = plain_bf16(h->mut == MUT_kv_out_ftz && fabsf(v[i]) < 0x1p-126f ? 0 : v[i],
+                            h->mut == MUT_kv_bf16_truncate ? PLAIN_TRUNCATE : PLAIN_RN);
 }
 
 static void one_head(struct kv_head *h)

@@ -78,8 +78,8 @@ M(kv_scale_inverted, kv_store, "CAST-5", "K08", "kv_store(fill=normal)", "value:
   "multiplied by the scale, its inverse stored")
 M(kv_code_integer, kv_store, "FMT-2", "K08", "kv_store(fill=normal)", "value:pool", "the integer value stored, not the code")
 M(kv_group_64, kv_store, "KV-1", "clause", "kv_store(rope=-,had=0,fill=mixed)", "value:scales", "one scale for two groups")
-M(kv_inf_next_group, kv_store, "CAST-7", "clause", "kv_store(M=5,norm=0,rope=-,had=0,fill=specials)",
-  "value:pool", "the group behind one with an Inf has its scale")
+M(kv_inf_next_group, kv_store, "CAST-7", "clause", "kv_store(M=5,norm=0,rope=-,had=0,fill=specials)", "value:pool",
+  "the group behind one with an Inf has its scale")
 M(kv_scale_unwritten, kv_store, "DET-3", "clause", "kv_store(fill=normal)", "poison",
   "the last scale byte of a head is not written")
 
