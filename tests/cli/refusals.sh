@@ -10,7 +10,8 @@ for op in $("$program" list | sed '/^$/,$d' | cut -d ' ' -f 1); do
     ok "$op: has refusals" test "$listed" -gt 20
     is "$op: refusals listed" "$listed" "$in_source"
     for suite in smoke ci; do
-        is "$op: refusals in $suite" "$("$program" list $op --suite $suite -k bad= | wc -l)" "$listed"
+        # each of them, some in more than one form of the call
+        is "$op: refusals in $suite" "$("$program" list $op --suite $suite -k bad= | sed 's/.*bad=\([^,)]*\).*/\1/' | sort -u | wc -l)" "$listed"
     done
     echo "$op(bad=*)" >bad.txt # the same refusals, without the pairs of ci, which take long to make
     for backend in ref cpu; do
