@@ -243,6 +243,7 @@ static bool position_is_lost(const struct kv_store_args *a, int64_t token)
     return a->rope && (at < 0 || at >= a->t[KV_TABLE]->shape[0]);
 }
 
+/* A skipped token too, which owns nothing: a kernel may look at its position all the same, and refuse the call. */
 int ref_kv_store_lost(const union op_args *args, int64_t token)
 {
     const struct kv_store_args *const a = &args->kv_store;

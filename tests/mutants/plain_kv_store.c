@@ -255,7 +255,7 @@ int plain_kv_store(const struct lc_call *call, const struct plain_knobs *k, enum
         for (h.head = 0; h.head < a->heads; h.head++) {
             if (mut == MUT_kv_last_token_unwritten && h.token == a->n - 1)
                 break;
-            if (mut == MUT_kv_8_heads && h.head >= 8)
+            if ((mut == MUT_kv_8_heads && h.head >= 8) || (mut == MUT_kv_1024_tokens && h.token >= 1024))
                 break;
             one_head(&h);
             if (mut == MUT_kv_writes_x && h.head == 0)

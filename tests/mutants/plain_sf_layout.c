@@ -234,6 +234,8 @@ static void row(const struct sf_layout_args *a, int64_t b, int64_t i, const stru
         groups -= groups % 4;
     if (mut == MUT_sfl_last_group_unwritten)
         groups--;
+    if ((mut == MUT_sfl_512_groups && groups > 512) || (mut == MUT_sfl_8_batches && b >= 8))
+        groups = mut == MUT_sfl_512_groups ? 512 : 0;
     for (int64_t g = 0; g < groups; g++)
         store(a, out_at(a, b, i, g, mut), in_at(a, b, i, g, mut), mut);
     for (int64_t g = a->to.groups; a->to.packed && g % 4 && mut != MUT_sfl_ragged_word_half; g++) { /* SF-6 */

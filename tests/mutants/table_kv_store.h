@@ -18,6 +18,8 @@ M(kv_f32_stages, kv_store, "KV-1", "S03", "kv_store(stage=bf16,fill=normal)", "v
 M(kv_f32_last, kv_store, "KV-1", "clause", "kv_store(stage=bf16,fill=normal)", "value:pool",
   "stage=bf16: the cast takes the last stage unrounded")
 M(kv_8_heads, kv_store, "KV-1", "clause", "kv_store(M=5,heads={16,33},out={pool,codes,heads})", "poison", "eight heads at most")
+M(kv_1024_tokens, kv_store, "KV-1", "clause", "kv_store(M=1100,heads={1,2},hd=32,rot=2,had=0,fill=mixed)", "poison",
+  "1024 tokens at most")
 M(kv_had_8192, kv_store, "HAD-1", "clause", "kv_store(M=1,heads=1,hd={16384,32768},rot=64,out=bf16)", "value:out",
   "a block of 8192 at most is transformed")
 M(kv_swallowed_unnormed, kv_store, "HAD-6", "clause", "kv_store(M=5,norm=0,out=bf16,fill=specials)", "value:out",

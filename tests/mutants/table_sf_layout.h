@@ -25,6 +25,9 @@ M(sfl_batch_flat, sf_layout, "SF-3", "R19", "sf_layout(rank=3,B=2,M=17,ds=8,fill
 M(sfl_pad_spills, sf_layout, "SF-3", "Q08", "sf_layout(M=17,ds=8,fill=normal)", "keep", "padding written behind the storage")
 M(sfl_no_rows, sf_layout, "SF-3", "R26", "sf_layout(M=0,ds=8)", "crash", "M = 0 starts a launch of no blocks")
 
+M(sfl_512_groups, sf_layout, "SF-1", "clause", "sf_layout(M=5,ds=1000,fill=mixed)", "poison", "512 groups of a row at most")
+M(sfl_8_batches, sf_layout, "SF-1", "clause", "sf_layout(rank=3,B=9,M=5,ds=8,fill=mixed)", "poison", "eight batches at most")
+
 /* ---- SF-4 ---- */
 M(sfl_utccp_identity, sf_layout, "SF-4", "clause", "sf_layout(M=64,ds=4,to=utccp,bt=64,fill=mixed)", "value:sf_out", "P(i) = i")
 M(sfl_utccp_in_identity, sf_layout, "SF-4", "clause", "sf_layout(M=64,ds=4,from=utccp,bf=64,fill=mixed)", "value:sf_out",
