@@ -315,6 +315,16 @@ static void other_status(const struct call *c, int status, const char *msg, cons
         check_kept(c, after, r, CHECK_REFUSAL, "ERR-1");
 }
 
+/* ERR-2: a checked build refuses what ref/ refuses, whatever form the call has. */
+static void accepted(const struct lc_kernel *k, const struct call *c, struct result *r)
+{
+    if (!(k->claims & LC_CHECKS_VALUES) || !c->op->lost || !c->op->check_values ||
+        c->op->check_values(&c->pristine, &c->args) == LC_OK)
+        return;
+    struct finding *const f = note(r, CHECK_REFUSAL, -1);
+    snprintf(f->words, sizeof f->words, "accepted by a kernel that claims LC_CHECKS_VALUES, expected: %.160s", c->msg);
+}
+
 void judge_call(struct backend *b, const struct lc_kernel *k, struct call *c, const struct iv *given_y, struct result *r)
 {
     memset(r, 0, sizeof *r);
@@ -330,6 +340,7 @@ void judge_call(struct backend *b, const struct lc_kernel *k, struct call *c, co
     } else {
         int status = backend_run(b, k, c, after, msg, sizeof msg);
         if (status == LC_OK) {
+            accepted(k, c, r);
             check_kept(c, after, r, CHECK_KEEP, "DET-3");
             judge_values(c, after, given_y, r);
             call_poison(c, POISON_B);

@@ -243,6 +243,7 @@ static bool position_is_lost(const struct kv_store_args *a, int64_t token)
     return a->rope && (at < 0 || at >= a->t[KV_TABLE]->shape[0]);
 }
 
+/* A skipped token too, which owns nothing: a kernel may look at its position all the same, and refuse the call. */
 int ref_kv_store_lost(const union op_args *args, int64_t token)
 {
     const struct kv_store_args *const a = &args->kv_store;
@@ -348,8 +349,8 @@ static int check_slots(const struct lc_call *call, const struct kv_store_args *a
 int ref_kv_store_check_values(const struct lc_call *call, const union op_args *args)
 {
     const struct kv_store_args *const a = &args->kv_store;
-    for (int64_t i = 0; i < a->n; i++)
-        if (position_is_lost(a, i))
+    for (int64_t i = 0; i < a->n; i++) /* a skipped token has no use for its position (KV-2) */
+        if (position_is_lost(a, i) && !(a->store && index_at(a->t[KV_SLOTS], i) < 0))
             return arg_refuse(call, "positions", "ERR-2", "[%lld] = %lld: the table has rows 0..%lld", (long long) i,
                               (long long) index_at(a->t[KV_POSITIONS], i), (long long) a->t[KV_TABLE]->shape[0] - 1);
     return a->store ? check_slots(call, a) : LC_OK;

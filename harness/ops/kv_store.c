@@ -97,10 +97,31 @@ static const char *settle_fill(struct kase *k)
     }
     if (kase_is(k, "fill", "diagonal"))
         why = kase_drop(k, "norm", "0", "fill=diagonal has no norm", why);
-    if ((kase_is(k, "fill", "diagonal") || kase_is(k, "fill", "table")) && kase_is(k, "rope", "-"))
-        why = kase_drop(k, "rope", "neox", "fill=diagonal and table are about the rotation", why);
+    const int angles = kase_is(k, "fill", "angles"), weights = kase_is(k, "fill", "weights");
+    if ((kase_is(k, "fill", "diagonal") || kase_is(k, "fill", "table") || angles) && kase_is(k, "rope", "-"))
+        why = kase_drop(k, "rope", "neox", "fill=diagonal, table and angles are about the rotation", why);
+    if (weights)
+        why = kase_drop(k, "norm", "1", "fill=weights is about the norm", why);
+    if (angles || weights) /* the transform puts all of them into each element */
+        why = kase_drop(k, "had", "0", "fill=angles and weights have had=0", why);
     if (kase_is(k, "fill", "exact"))
         why = kase_drop(k, "norm", "0", "fill=exact has no norm", why);
+    return why;
+}
+
+/* A row that breaks ERR-2 takes a token, and what it is about. */
+static const char *settle_lost(struct kase *k, const char *why)
+{
+    const int64_t m = kase_int(k, "M");
+    const int rope = !kase_is(k, "rope", "-"), pool = kase_is(k, "out", "pool"), skipped = kase_is(k, "lost", "skipped");
+    if (kase_is(k, "lost", "pos") && (!rope || m < 1))
+        return kase_drop(k, "lost", "-", "lost=pos needs rope and a token", why);
+    if (skipped && (!rope || !pool || m < 4 || kase_is(k, "slots", "order") || kase_is(k, "slots", "last")))
+        return kase_drop(k, "lost", "-", "lost=skipped needs rope, out=pool, M=4 and slots that skip some", why);
+    if (kase_is(k, "lost", "slot") && (!pool || m < 1))
+        return kase_drop(k, "lost", "-", "lost=slot needs out=pool and a token", why);
+    if (kase_is(k, "lost", "twice") && (!pool || m < 2))
+        return kase_drop(k, "lost", "-", "lost=twice needs out=pool and two tokens", why);
     return why;
 }
 
@@ -145,7 +166,7 @@ static const char *settle(struct kase *k)
         why = kase_drop(k, "pages", "0", "pages has a slot for each token", why);
     if (kase_real(k, "scale") == 0)
         why = kase_drop(k, "fill", "zero-rows", "scale=0 makes every y zero: fill=zero-rows", why);
-    return why;
+    return settle_lost(k, why);
 }
 
 /* ---- the call ---- */
@@ -348,7 +369,7 @@ const struct op op_kv_store = {
         { "scale", "had_scale, where it is listed", "-0.7|3|0", AXIS_REAL, 0 },
         { "stage", "what values are rounded to between stages", "f32|bf16", AXIS_NAME, 0 },
         { "layout", "of the pool: KV-3, or gaps everywhere and scales behind all codes", "interleaved|planar|strided", AXIS_NAME, 0 },
-        { "page", "slots of a page", "16|1|64|128", AXIS_INT, 0 },
+        { "page", "slots of a page", "16|1|64|128|48", AXIS_INT, 0 },
         { "pages", "of the pool; 0: one more than the tokens fill", "0|9", AXIS_INT, 0 },
         { "slots", "shuffled with some skipped, in order, half skipped, from the last one down, half -1 and slot 0 nobody's",
           "perm|order|skip|last|from1", AXIS_NAME,
@@ -359,6 +380,8 @@ const struct op op_kv_store = {
         { "at", "bytes by which bases miss a 128-byte boundary, at least an element; -1: each operand another",
           "0|1|2|4|8|16|64|-1", AXIS_INT, 0 },
         { "fill", "the data", NULL, AXIS_NAME, 0 },
+        { "lost", "ERR-2: some positions not in the table, those of skipped tokens, some slots past the pool, one slot twice",
+          "-|pos|skipped|slot|twice", AXIS_NAME, 1 },
         { "seed", "of the data", "1", AXIS_INT, 1 },
         { "bad", "a violated precondition that must be refused (ERR-1, ERR-2)", NULL, AXIS_NAME, 1 },
     },
@@ -397,6 +420,8 @@ const struct op op_kv_store = {
         { "diagonal", "an eighth of a turn, |a| = |b| up to 2^20: whole groups of which a rounding is left", kv_fill_diagonal,
           MAY_BE_ZERO },
         { "table", "NaN and Inf in some pairs of the table", kv_fill_table, 0 },
+        { "angles", "zeros, subnormals and large numbers in the table", kv_fill_angles, MAY_BE_ZERO },
+        { "weights", "NaN, zeros and subnormals in the weight, one kind in a group", kv_fill_weights, MAY_BE_ZERO },
     },
     .bads = kv_bads,
     .forms = (const struct form[]) {{ "no-norm", "norm=0" }, { "no-rope", "rope=-" }, { "interleaved", "rope=inter" }, { "no-hadamard", "had=0" }, { "codes", "out=codes" }, { "heads", "out=heads" }, { "bf16", "out=bf16" }, { "bf16-stages", "stage=bf16" }, { "planar", "layout=planar" }, { "i64", "pos=i64" }, { "i32", "slot=i32" }, { "no-heads", "heads=0" }, { NULL, NULL } },

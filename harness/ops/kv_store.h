@@ -20,6 +20,8 @@ void kv_fill_pow2_edges(struct call *c);
 void kv_fill_brink(struct call *c);
 void kv_fill_diagonal(struct call *c);
 void kv_fill_table(struct call *c);
+void kv_fill_angles(struct call *c);
+void kv_fill_weights(struct call *c);
 
 extern const struct bad kv_bads[];
 

@@ -128,7 +128,7 @@ static void sf_is_out(struct call *c) { c->slot[KV_SF].same_as = KV_OUT; }
 static void sf_per_head(struct call *c) { set(c, "per_head", 1); }
 
 /* ---- values in memory ---- */
-static void position_300(struct call *c) { put(c, KV_POSITIONS, 3, 0, 300); }
+static void position_300(struct call *c) { put(c, KV_POSITIONS, 1, 0, 300); } /* 3 is skipped */
 static void position_negative(struct call *c) { put(c, KV_POSITIONS, 2, 0, -1); }
 static void position_far(struct call *c) { put(c, KV_POSITIONS, 4, 0, 0x7fffffff); }
 static void slot_32(struct call *c) { put(c, KV_SLOTS, 0, 2, 32); }
@@ -241,7 +241,7 @@ const struct bad kv_bads[] = {
     { "sf-base", "sf", "SF-3", "0x", sf_base },
     { "sf-is-out", "sf", "DET-4", "0x", sf_is_out },
     { "sf-per-head", "sf", "SF-3", "rank 2", sf_per_head },
-    { "position-300", "positions", "ERR-2", "[3] = 300", position_300 },
+    { "position-300", "positions", "ERR-2", "[1] = 300", position_300 },
     { "position-negative", "positions", "ERR-2", "[2] = -1", position_negative },
     { "position-far", "positions", "ERR-2", "[4] = 2147483647", position_far },
     { "slot-32", "slot_mapping", "ERR-2", "[2] = 32", slot_32 },

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The data of cases of kv_store. */
 #include <math.h>
+#include <string.h>
 
 #include "../../ref/args.h"
 #include "kv_store.h"
@@ -14,6 +15,30 @@ static const struct kv_store_args *of(const struct call *c)
 
 /* ---- what all fills share: where tokens stand, and where they go ---- */
 
+/* Element i of positions or slots: whole, where put() has 32 bits. */
+static void put_index(struct call *c, int slot, int64_t i, int64_t v)
+{
+    const int32_t narrow = (int32_t) v;
+    uint8_t *const at = c->image + c->slot[slot].offset;
+    if (c->slot[slot].fmt == LC_I64)
+        memcpy(at + 8 * i, &v, sizeof v);
+    else
+        memcpy(at + 4 * i, &narrow, sizeof narrow);
+}
+
+static int64_t index_of(const struct call *c, int slot, int64_t i)
+{
+    int32_t narrow;
+    int64_t wide;
+    const uint8_t *const at = c->image + c->slot[slot].offset;
+    if (c->slot[slot].fmt == LC_I64) {
+        memcpy(&wide, at + 8 * i, sizeof wide);
+        return wide;
+    }
+    memcpy(&narrow, at + 4 * i, sizeof narrow);
+    return narrow;
+}
+
 static void fill_slots(struct call *c)
 {
     const struct kv_store_args *const a = of(c);
@@ -23,12 +48,40 @@ static void fill_slots(struct call *c)
         if (kase_is(&c->id, "slots", "perm"))
             slot = t % 5 == 3 ? -1 - t : (t * step + 3) % slots;
         if (kase_is(&c->id, "slots", "skip"))
-            slot = t % 2 ? (t % 4 == 1 ? -1 : INT32_MIN) : t;
+            slot = t % 4 == 1 ? -1 : t % 4 == 3 ? (c->slot[KV_SLOTS].fmt == LC_I64 ? t - (INT64_C(1) << 32) : INT32_MIN) : t;
         if (kase_is(&c->id, "slots", "last"))
             slot = slots - 1 - t;
         if (kase_is(&c->id, "slots", "from1"))
             slot = t % 2 ? -1 : (t / 2 + 1) % slots;
-        put(c, KV_SLOTS, 0, t, (double) slot);
+        put_index(c, KV_SLOTS, t, slot);
+    }
+}
+
+static bool is_skipped(const struct call *c, int64_t token)
+{
+    return of(c)->t[KV_SLOTS] && index_of(c, KV_SLOTS, token) < 0;
+}
+
+/* ERR-2: places next to the table or the pool, far away where nothing is mapped, and such that 32 bits hold a good one. */
+static void fill_lost(struct call *c)
+{
+    const struct kv_store_args *const a = of(c);
+    const int lost = !kase_is(&c->id, "lost", "-"), slot = kase_is(&c->id, "lost", "slot");
+    const int64_t end = !lost ? 0 : slot ? a->pages * a->page_size : a->t[KV_TABLE] ? a->t[KV_TABLE]->shape[0] : 0;
+    const int which = slot ? KV_SLOTS : KV_POSITIONS;
+    int n = 0;
+    if (kase_is(&c->id, "lost", "twice")) {
+        put_index(c, KV_SLOTS, a->n - 1, index_of(c, KV_SLOTS, 0));
+        return;
+    }
+    for (int64_t t = 0; lost && t < a->n; t++) {
+        const int64_t wide[] = { (INT64_C(1) << 32) + index_of(c, which, t), end, slot ? INT32_MAX : -1, INT64_C(1) << 40,
+                                 slot ? end : INT64_MIN / 4096 };
+        const int64_t narrow[] = { INT32_MAX, end, slot ? INT32_MAX : -1, slot ? end : INT32_MIN };
+        if (is_skipped(c, t) != kase_is(&c->id, "lost", "skipped") || (t % 3 != 0 && !is_skipped(c, t)))
+            continue;
+        put_index(c, which, t, c->slot[which].fmt == LC_I64 ? wide[n % 5] : narrow[n % 4]);
+        n++;
     }
 }
 
@@ -66,6 +119,7 @@ static void fill(struct call *c, draw_fn draw, int lo, int hi, int quarter)
         fill_slots(c);
     if (a->t[KV_TABLE])
         fill_table(c, quarter);
+    fill_lost(c);
     if (a->t[KV_WEIGHT])
         fill_weight(c, lo, hi);
     for (int64_t row = 0; row < a->n; row++)
@@ -130,16 +184,19 @@ static double mixed(const struct call *c, int64_t row, int64_t head, int64_t col
     return draw_normal(c, KV_X, i) * ldexp(1, (int) ((row * 7 + head * 5 + col / 32 * 3) % 17) - 8);
 }
 
-/* Five kinds of tokens: normal; a NaN in one head; Infs in one head; zeros and subnormals; normal. */
+/* Five kinds of tokens: normal; a NaN in one head; Infs in one head; zeros and subnormals; normal. Of fewer than five tokens, kinds
+ * of heads, the second first. */
 static double specials(const struct call *c, int64_t row, int64_t head, int64_t col, int64_t i)
 {
     const uint32_t bits = draw_bits(c, KV_X, i);
-    const int64_t chosen = (int64_t) (draw_bits(c, KV_X, row << 24) % (uint32_t) of(c)->d), at = row / 5 % of(c)->heads;
-    if (row % 5 == 1 && head == at && col == chosen)
+    const bool few = of(c)->n < 5;
+    const int64_t chosen = (int64_t) (draw_bits(c, KV_X, row << 24) % (uint32_t) of(c)->d);
+    const int64_t kind = (few ? 1 + row * of(c)->heads + head : row) % 5, at = few ? head : row / 5 % of(c)->heads;
+    if (kind == 1 && head == at && col == chosen)
         return NAN;
-    if (row % 5 == 2 && head == at && col % 50 == 7)
+    if (kind == 2 && head == at && col % 50 == 7)
         return bits & 1 ? INFINITY : -INFINITY;
-    if (row % 5 == 3)
+    if (kind == 3)
         return bits & 1 ? -0.0 : ldexp(bits & 2 ? -1.0 : 1.0, -133 + (int) (bits >> 8) % 8);
     return draw_normal(c, KV_X, i);
 }
@@ -227,4 +284,41 @@ void kv_fill_table(struct call *c)
     for (int64_t row = 0; row < rows; row++)
         if (row % 4 != 3)
             put(c, KV_TABLE, 0, row * a->rotary_dim + draw_bits(c, KV_OUT, row) % (uint32_t) a->rotary_dim, values[row % 3]);
+}
+
+/* What an f32 or a BF16 holds beside the circle: pairs of zeros, of subnormals, of the smallest normals, large ones; half of them
+ * with a usual cosine. */
+void kv_fill_angles(struct call *c)
+{
+    const struct kv_store_args *const a = of(c);
+    const int64_t pairs = a->rotary_dim / 2, rows = a->t[KV_TABLE]->shape[0];
+    fill(c, normal, 0, 0, 0);
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t i = 0; i < pairs; i++) {
+            const uint32_t bits = draw_bits(c, KV_OUT, row * pairs + i), kind = bits % 5;
+            const double sizes[] = { 0, ldexp(1.5, -128 - (int) (bits >> 8) % 4), 0x1p-126, ldexp(1.25, (int) (bits >> 8) % 40) };
+            if (kind == 4)
+                continue;
+            put(c, KV_TABLE, 0, row * 2 * pairs + pairs + i, bits & 16 ? -sizes[kind] : sizes[kind]);
+            if (bits & 32)
+                put(c, KV_TABLE, 0, row * 2 * pairs + i, bits & 64 ? -sizes[kind] : sizes[kind]);
+        }
+}
+
+/* A group is as it was, or has one NaN, some zeros, or nothing but subnormals. An Inf would leave the whole head unjudged (RMS-12). */
+void kv_fill_weights(struct call *c)
+{
+    const int64_t d = of(c)->d;
+    fill(c, normal, 0, 0, 0);
+    for (int64_t i = 0; i < d; i++) {
+        const uint32_t bits = draw_bits(c, KV_OUT, i);
+        const int64_t kind = (i / 32 + d / 32) % 4, chosen = i / 32 * 7 % 32;
+        const double sign = bits & 1 ? -1 : 1;
+        if (kind == 1 && i % 32 == chosen)
+            put(c, KV_WEIGHT, 0, i, (double) NAN);
+        if (kind == 2 && bits & 2)
+            put(c, KV_WEIGHT, 0, i, sign * 0.0);
+        if (kind == 3)
+            put(c, KV_WEIGHT, 0, i, sign * ldexp(1.5, -128 - (int) (bits >> 8) % 4));
+    }
 }

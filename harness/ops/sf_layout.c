@@ -24,7 +24,10 @@ static const char *settle(struct kase *k)
         why = kase_drop(k, "bf", "128", "M and B are not negative; ds, bf and bt are at least 1", why);
         why = kase_drop(k, "bt", "128", "M and B are not negative; ds, bf and bt are at least 1", why);
     }
-    if (!kase_is(k, "bad", "-")) {
+    const bool anywhere = sf_layout_is_anywhere(k);
+    if (!anywhere)
+        why = kase_drop(k, "spot", "first", "spot needs bad=any-..", why);
+    if (!kase_is(k, "bad", "-") && !anywhere) {
         struct kase plain;
         kase_default(&plain, k->op);
         plain.i[axis_of(k->op, "bad")] = kase_int(k, "bad");
@@ -55,6 +58,14 @@ static const char *settle(struct kase *k)
         why = kase_drop(k, "B", "2", "B needs rank=3", why);
     if (kase_is(k, "fill", "specials") && (is_packed(k, "from") || is_packed(k, "to")))
         why = kase_drop(k, "fill", "normal", "fill=specials needs f32 on both sides (SF-5)", why);
+    if (anywhere) {
+        const bool none = is_packed(k, "from") || !is_packed(k, "to") || kase_int(k, "M") == 0 || kase_int(k, "B") == 0;
+        why = kase_drop(k, "fill", "normal", "bad=any-.. has data of its own", why);
+        if (none) {
+            why = kase_drop(k, "bad", "-", "bad=any-.. needs a scale, f32 to packed", why);
+            why = kase_drop(k, "spot", "first", "spot needs bad=any-..", why);
+        }
+    }
     return why;
 }
 
@@ -216,7 +227,8 @@ const struct op op_sf_layout = {
           "0|4|8|16|64|-1", AXIS_INT, 0 },
         { "fill", "the data", NULL, AXIS_NAME, 0 },
         { "seed", "of the data", "1", AXIS_INT, 1 },
-        { "bad", "a violated precondition that must be refused (ERR-1, SF-5)", NULL, AXIS_NAME, 1 },
+        { "bad", "a violated precondition that must be refused (ERR-1, SF-5); any-..: in any form of the call", NULL, AXIS_NAME, 1 },
+        { "spot", "where the value of bad=any-.. stands: the first, the middle, the last one", "first|middle|last", AXIS_NAME, 1 },
     },
     .tensors = {
         { "sf_in", "([B,] M, d_s or words); (ceil(N/32), d_s)", "f32 i32", NULL, "scales in layout `from`", DIR_IN },

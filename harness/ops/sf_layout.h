@@ -7,5 +7,6 @@
 
 extern const struct bad sf_layout_bads[]; /* ends at name == NULL */
 int64_t sf_layout_bad_values(struct call *c);
+bool sf_layout_is_anywhere(const struct kase *k); /* a refusal that has the case's own form (SF-5) */
 
 #endif

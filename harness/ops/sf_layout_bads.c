@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Preconditions of sf_layout, violated one at a time (ERR-1, SF-5). The good call is row to col, M = 3, d_s = 8. */
+/* Preconditions of sf_layout, violated one at a time (ERR-1, SF-5). The good call is row to col, M = 3, d_s = 8; of any-.. it is the
+ * case's own. */
 #include <stddef.h>
 #include <string.h>
 
@@ -112,8 +113,46 @@ static const struct wrong {
     { "weight-mantissa", IN(0, 1), 0x3f800001 },
 };
 
+/* One value that is refused, among others that are not, in a call of any form; padding stays poison. Answers as
+ * sf_layout_bad_values. */
+static const struct {
+    const char *bad;
+    uint32_t bits;
+} anywhere[] = {
+    { "any-mantissa", 0x3fc00000 },  { "any-last-bit", 0x3f800001 }, { "any-0", 0 },
+    { "any-subnormal", 0x00400000 }, { "any-inf", 0x7f800000 },      { "any-nan", 0x7fc00000 },
+    { "any-minus", 0xbf800000 },
+};
+
+bool sf_layout_is_anywhere(const struct kase *k)
+{
+    return !strncmp(kase_name(k, "bad"), "any-", 4);
+}
+
+static int64_t one_anywhere(struct call *c)
+{
+    union op_args args;
+    if (c->op->check(&c->pristine, &args) != LC_OK)
+        return 0; /* the case says so */
+    const struct sf_layout_args *const a = &args.sf_layout;
+    const int64_t rows = a->batch * (a->weight ? (a->m + 31) / 32 : a->m), n = rows * a->from.groups;
+    const int64_t at = kase_is(&c->id, "spot", "first") ? 0 : kase_is(&c->id, "spot", "middle") ? n / 2 : n - 1;
+    for (int64_t i = 0; i < n; i++) {
+        uint32_t bits = (uint32_t) (1 + (i / a->from.groups * 37 + i % a->from.groups * 23) % 254) << 23;
+        for (size_t what = 0; i == at && what < sizeof anywhere / sizeof *anywhere; what++)
+            if (!strcmp(c->op->bads[c->bad].name, anywhere[what].bad))
+                bits = anywhere[what].bits;
+        memcpy(c->image + c->slot[SFL_IN].offset +
+                   sf_layout_in_place(a, i / a->from.groups * (a->weight ? 32 : 1), i % a->from.groups),
+               &bits, sizeof bits);
+    }
+    return 1 + at;
+}
+
 int64_t sf_layout_bad_values(struct call *c)
 {
+    if (sf_layout_is_anywhere(&c->id))
+        return one_anywhere(c);
     const char *const name = c->op->bads[c->bad].name;
     const uint32_t one = 0x3f800000, two = 0xbf800000;
     uint8_t *const in = c->image + c->slot[SFL_IN].offset;
@@ -200,5 +239,12 @@ const struct bad sf_layout_bads[] = {
     { "weight-0", "sf_in", "SF-5", "block (0, 4) = 0x0p+0", in_weight },
     { "weight-inf", "sf_in", "SF-5", "block (0, 7) = inf", in_weight },
     { "weight-mantissa", "sf_in", "SF-5", "block (0, 1) = 0x1.000002p+0", in_weight },
+    { "any-mantissa", "sf_in", "SF-5", " = 0x1.8p+0", values },
+    { "any-last-bit", "sf_in", "SF-5", " = 0x1.000002p+0", values },
+    { "any-0", "sf_in", "SF-5", " = 0x0p+0", values },
+    { "any-subnormal", "sf_in", "SF-5", " = 0x1p-127", values },
+    { "any-inf", "sf_in", "SF-5", " = inf", values },
+    { "any-nan", "sf_in", "SF-5", " = nan", values },
+    { "any-minus", "sf_in", "SF-5", " = -0x1p+0", values },
     { NULL, NULL, NULL, NULL, NULL },
 };

@@ -13,9 +13,10 @@ for op in $("$program" list | sed '/^$/,$d' | cut -d ' ' -f 1); do
     "$program" list $op | sed -n 's/^  form     \([^ ]*\) .*/\1/p' >forms.txt
     ok "$op: has forms" test -s forms.txt
     { echo "$op(bad=*)" && sed "s,.*,$op(bad=*/&)," forms.txt; } >bad.txt
-    is "$op: refusals in smoke" "$("$program" list $op --suite smoke -k bad= | wc -l)" "$listed"
+    is "$op: refusals in smoke" "$("$program" list $op --suite smoke -k bad= | sed 's/.*bad=\([^,)]*\).*/\1/' | sort -u | wc -l)" "$listed"
     "$program" list $op --suite ./bad.txt -k bad= >all.txt
-    is "$op: refusals in ci" "$("$program" list $op --suite ci -k bad= | sort)" "$(sort all.txt)"
+    "$program" list $op --suite ci -k bad= >ci.txt
+    is "$op: refusals that ci lacks" "$(grep -vxFf ci.txt all.txt)" ''
     is "$op: in every form" "$(grep -o 'bad=[^,)]*/[^,)]*' all.txt | sed 's,.*/,,' | sort -u)" "$(sort forms.txt)"
     listed=$(wc -l <all.txt)
     for backend in ref cpu; do

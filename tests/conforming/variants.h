@@ -252,6 +252,7 @@ V(all_high, kv_store, "every freedom at its upper end", RMS_HIGH, .kv_turn = 0.9
 V(nan_negative, kv_store, "FMT-2: the other NaN code", .nan = 1)
 V(nan_group_free, kv_store, "CAST-7: scales of groups with a NaN or an Inf are all ones", .nan = 2)
 V(leaves_out, kv_store, "ERR-2: a token is left out, not refused", .leaves_out = true)
+V(checks_skipped, kv_store, "KV-2, ERR-2: positions of skipped tokens are checked too", .checks_skipped = true)
 V(pad_filled, kv_store, "SF-3: padding rows written", .pad = 1)
 
 B(low_twice, kv_store, "kv_store(M=130,heads=8,rope=-,had=0,out=bf16,fill=normal)", "value:out",

@@ -45,6 +45,7 @@ struct plain_knobs {
     int kv_fma;           /* APPLY-1: 0 both products rounded; 1, 2: the first, the second is not */
     double kv_turn;       /* APPLY-1: this many times its admissible error above the real value (-1..1 conforms) */
     bool leaves_out;      /* ERR-2: values in memory are not checked; a row that breaks a precondition is left out */
+    bool checks_skipped;  /* KV-2, ERR-2: the position of a skipped token is checked too */
 };
 enum { PLAIN_ORDERS = 15 };
 

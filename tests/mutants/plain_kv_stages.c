@@ -56,7 +56,12 @@ static float weight(const struct kv_head *h, int64_t i)
         i = (i + h->head) % h->a->d;
     if (h->mut == MUT_kv_weight_wraps)
         i %= 1024;
-    return t->dtype == LC_F32 ? ((const float *) t->data)[i] : plain_from_bf16(((const uint16_t *) t->data)[i]);
+    const float w = t->dtype == LC_F32 ? ((const float *) t->data)[i] : plain_from_bf16(((const uint16_t *) t->data)[i]);
+    if (h->mut == MUT_kv_weight_nan_0 && w != w)
+        return 0;
+    if (h->mut == MUT_kv_weight_0_is_1 && w == 0)
+        return 1;
+    return h->mut == MUT_kv_weight_ftz && fabsf(w) < 0x1p-126f ? 0 : w;
 }
 
 static float x_at(const struct kv_head *h, int64_t head, int64_t i)
@@ -112,7 +117,8 @@ static float table_at(const struct kv_head *h, int64_t row, int64_t col)
 {
     const struct lc_tensor *const t = h->a->t[KV_TABLE];
     const int64_t at = row * h->a->rotary_dim + col;
-    return t->dtype == LC_F32 ? ((const float *) t->data)[at] : plain_from_bf16(((const uint16_t *) t->data)[at]);
+    const float v = t->dtype == LC_F32 ? ((const float *) t->data)[at] : plain_from_bf16(((const uint16_t *) t->data)[at]);
+    return h->mut == MUT_kv_table_ftz && fabsf(v) < 0x1p-126f ? 0 : v;
 }
 
 /* p*c + q*s. exact: with a BF16 table the products have no rounding. */
@@ -139,12 +145,18 @@ static void rotate(const struct kv_head *h, float *v)
     bool interleaved = a->interleaved;
     if (mut == MUT_kv_positions_32 && a->t[KV_POSITIONS]->dtype == LC_I64)
         row = ((const int32_t *) a->t[KV_POSITIONS]->data)[h->token]; /* K15, P12 */
+    if (mut == MUT_kv_position_16_bits)
+        row &= 0xffff;
+    if (mut == MUT_kv_position_11_bits)
+        row &= 0x7ff;
     if (mut == MUT_kv_positions_are_tokens)
         row = h->token % a->t[KV_TABLE]->shape[0];
     if (mut == MUT_kv_rot_whole_head)
         pairs = a->d / 2, offset = 0; /* P02 */
     if (mut == MUT_kv_offset_ignored)
         offset = 0;
+    if (mut == MUT_kv_offset_even && interleaved)
+        offset -= offset % 2;
     if (mut == MUT_kv_rope_always_neox)
         interleaved = false;
     for (int64_t i = 0; i < pairs; i++) {
@@ -168,7 +180,8 @@ static void stages(float *v, int64_t n, int order, enum mutant mut)
 {
     for (int64_t bit = 1; bit < n; bit *= 2) {
         const int64_t b = order == 1 ? n / 2 / bit : bit;
-        if ((mut == MUT_kv_had_last_stage && 2 * bit == n) || (mut == MUT_kv_had_512 && bit == 512))
+        if ((mut == MUT_kv_had_last_stage && 2 * bit == n) || (mut == MUT_kv_had_512 && bit == 512) ||
+            (mut == MUT_kv_had_8192 && bit == 8192))
             break;
         for (int64_t i = 0; i < n; i++)
             if (!(i & b)) {
@@ -258,6 +271,14 @@ void plain_kv_stages(struct kv_head *h, int64_t head, float *v)
     const bool early = mut == MUT_kv_had_before_rope && a->rope && a->hadamard;
     for (int64_t i = 0; i < a->d; i++)
         v[i] = x_at(h, head, i);
+    bool special = false;
+    for (int64_t i = 0; !a->norm && i < a->d; i++) {
+        special = special || !isfinite(v[i]);
+        if (mut == MUT_kv_swallowed_unnormed && !isfinite(v[i]))
+            v[i] = 0;
+    }
+    for (int64_t i = 0; mut == MUT_kv_nan_spreads && special && i < a->d; i++)
+        v[i] = NAN;
     if (mut == MUT_kv_rope_before_norm && a->rope)
         rotate(h, v);
     if (a->norm) {

@@ -16,6 +16,12 @@ static int64_t slot_of(const struct kv_head *h)
     int64_t slot = plain_kv_index(a->t[KV_SLOTS], h->token);
     if (mut == MUT_kv_slots_32 && a->t[KV_SLOTS]->dtype == LC_I64)
         slot = ((const int32_t *) a->t[KV_SLOTS]->data)[h->token]; /* K15 */
+    if (mut == MUT_kv_slot_int)
+        slot = (int32_t) slot;
+    if (mut == MUT_kv_slot_16_bits && slot > 0)
+        slot &= 0xffff;
+    if (mut == MUT_kv_slot_float)
+        slot = (int64_t) (float) slot;
     if (mut == MUT_kv_slot_wraps && slot < 0)
         slot = slots - 1; /* K01 */
     if (mut == MUT_kv_minus_1_of_ones && slot == -1 && a->page_size == 1)
@@ -36,6 +42,16 @@ static int64_t pool_at(const struct kv_head *h, int64_t slot, int64_t head, bool
     int64_t page = slot / a->page_size, row = slot % a->page_size;
     if (mut == MUT_kv_page_row_exchanged)
         page = slot % a->page_size, row = slot / a->page_size;
+    if (mut == MUT_kv_page_8_bits)
+        page &= 0xff;
+    if (mut == MUT_kv_row_7_bits)
+        row &= 0x7f;
+    if (mut == MUT_kv_page_shift) {
+        int bits = 0;
+        while (INT64_C(2) << bits <= a->page_size)
+            bits++;
+        page = slot >> bits, row = slot & ((INT64_C(1) << bits) - 1);
+    }
     if (mut == MUT_kv_pool_flat)
         page = 0, row = slot; /* K12: slots one behind the other */
     if (mut == MUT_kv_heads_compact && !scales)
@@ -49,7 +65,12 @@ static int64_t pool_at(const struct kv_head *h, int64_t slot, int64_t head, bool
     int64_t of_page = page * b.page;
     if (mut == MUT_kv_offset_20)
         of_page &= 0xfffff; /* K07 */
-    const int64_t at = b.base + of_page + row * b.row + head * b.head, size = a->t[KV_POOL]->shape[0];
+    int64_t at = b.base + of_page + row * b.row + head * b.head;
+    const int64_t size = a->t[KV_POOL]->shape[0];
+    if (mut == MUT_kv_pool_31)
+        at = (int32_t) at;
+    if (mut == MUT_kv_pool_32)
+        at = (uint32_t) at;
     return slot < 0 || at + (scales ? a->d / 32 : a->d) > size ? -1 : at;
 }
 
@@ -106,8 +127,11 @@ static void cast(const struct kv_head *h, const float *v, uint8_t *codes, uint8_
         first = h->a->offset, end = first + h->a->rotary_dim; /* P03 */
     for (int64_t g = 0; g < d / 32; g++) {
         const float *const from = v + g * 32 / group * group;
-        const int e = exponent(h, from, group);
+        int e = exponent(h, from, group);
         bool finite = true;
+        for (int64_t i = 0; mut == MUT_kv_inf_next_group && g > 0 && i < 32; i++)
+            if (!isfinite(from[i - 32]))
+                e = 100;
         for (int64_t i = g * 32; i < g * 32 + 32; i++) {
             finite = finite && isfinite(v[i]);
             if (i >= first && i < end)
@@ -125,7 +149,8 @@ static void cast(const struct kv_head *h, const float *v, uint8_t *codes, uint8_
 static void store_bf16(const struct kv_head *h, const float *v, uint16_t *out)
 {
     for (int64_t i = 0; i < h->a->d; i++)
-        out[i] = plain_bf16(v[i], h->mut == MUT_kv_bf16_truncate ? PLAIN_TRUNCATE : PLAIN_RN);
+        out[i] = plain_bf16(h->mut == MUT_kv_out_ftz && fabsf(v[i]) < 0x1p-126f ? 0 : v[i],
+                            h->mut == MUT_kv_bf16_truncate ? PLAIN_TRUNCATE : PLAIN_RN);
 }
 
 static void one_head(struct kv_head *h)
@@ -175,11 +200,13 @@ static bool cites(const char *msg, const char *clause)
 
 static int refuse(const struct lc_call *call, int status, enum mutant mut)
 {
-    const struct lc_tensor *const pool = arg_tensor(call, "pool");
+    const struct lc_tensor *const pool = arg_tensor(call, "pool"), *const positions = arg_tensor(call, "positions");
     if (mut == MUT_kv_accepts_all || (mut == MUT_kv_accepts_overlap && cites(call->msg, "KV-3")) ||
         (mut == MUT_kv_accepts_views && cites(call->msg, "KV-6")) ||
         (mut == MUT_kv_accepts_widths && (cites(call->msg, "KV-1") || cites(call->msg, "APPLY-5"))) ||
-        (mut == MUT_kv_accepts_slots && cites(call->msg, "KV-2")))
+        (mut == MUT_kv_accepts_slots && cites(call->msg, "KV-2")) ||
+        (mut == MUT_kv_out_lost_ends && cites(call->msg, "ERR-2") && !pool) ||
+        (mut == MUT_kv_wide_lost_ends && cites(call->msg, "ERR-2") && positions && positions->dtype == LC_I64))
         return LC_OK;
     if (mut == MUT_kv_refuses_vaguely && call->msg_size > 0)
         call->msg[0] = 0;
@@ -202,6 +229,11 @@ int plain_kv_store(const struct lc_call *call, const struct plain_knobs *k, enum
 {
     union op_args args;
     int status = ref_kv_store_check(call, &args);
+    for (int64_t i = 0; k->checks_skipped && status == LC_OK && i < args.kv_store.n; i++) {
+        const struct lc_tensor *const table = args.kv_store.t[KV_TABLE], *const at = args.kv_store.t[KV_POSITIONS];
+        if (table && (plain_kv_index(at, i) < 0 || plain_kv_index(at, i) >= table->shape[0]))
+            return arg_refuse(call, "positions", "ERR-2", "[%lld] = %lld", (long long) i, (long long) plain_kv_index(at, i));
+    }
     const bool leaves_out = k->leaves_out || mut == MUT_kv_lost_clears_last;
     if (status == LC_OK && mut != MUT_kv_past_is_0 && !leaves_out)
         status = ref_kv_store_check_values(call, &args);
@@ -214,12 +246,16 @@ int plain_kv_store(const struct lc_call *call, const struct plain_knobs *k, enum
     if (mut == MUT_kv_stray_before && a->n > 0)
         ((uint8_t *) a->t[a->store ? KV_POOL : KV_OUT]->data)[-1] ^= 0x55;
     for (h.token = 0; h.token < a->n; h.token++) {
+        if (a->store && slot_of(&h) < 0)
+            continue; /* KV-2: its position is not looked at */
         if (leaves_out && ref_kv_store_lost(&args, h.token)) {
             lost_token(&h);
             continue;
         }
         for (h.head = 0; h.head < a->heads; h.head++) {
             if (mut == MUT_kv_last_token_unwritten && h.token == a->n - 1)
+                break;
+            if ((mut == MUT_kv_8_heads && h.head >= 8) || (mut == MUT_kv_1024_tokens && h.token >= 1024))
                 break;
             one_head(&h);
             if (mut == MUT_kv_writes_x && h.head == 0)

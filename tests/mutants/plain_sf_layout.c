@@ -22,6 +22,8 @@ static int64_t utccp_word(int64_t i, int64_t block_m, enum mutant mut)
         p = in;
     if (mut == MUT_sfl_utccp_inverse)
         p = in / 128 * 128 + in % 4 * 32 + in % 128 / 4;
+    if (mut == MUT_sfl_utccp_two_of_128)
+        p = (in >= 128 ? 128 : 0) + in % 32 * 4 + in % 128 / 32;
     if (mut == MUT_sfl_utccp_one_block)
         return i / 128 * 128 + i % 32 * 4 + i % 128 / 32;
     return i / block_m * block + p;
@@ -69,6 +71,8 @@ static const uint8_t *in_at(const struct sf_layout_args *a, int64_t b, int64_t i
         block = i / 16 < blocks ? i / 16 : blocks - 1;
     if (mut == MUT_sfl_weight_block_128)
         block = i / 128;
+    if (mut == MUT_sfl_weight_block_8_bits)
+        block &= 255;
     if (mut == MUT_sfl_weight_whole_blocks && a->m / 32 > 0 && block >= a->m / 32)
         block = a->m / 32 - 1; /* floor(N/32) blocks */
     if (mut == MUT_sfl_weight_transposed)
@@ -181,11 +185,21 @@ static int refuse(const struct lc_call *call, int status, enum mutant mut)
     return status;
 }
 
+/* What a check in one form of the call only, or of a part of the values, does not see. */
+static bool is_overlooked(const struct sf_layout_args *a, int64_t row, int64_t g, enum mutant mut)
+{
+    return (mut == MUT_sfl_checks_rows && a->from.col) || (mut == MUT_sfl_checks_to_columns && !a->to.col) ||
+           (mut == MUT_sfl_utccp_unchecked && a->to.block_m) || (mut == MUT_sfl_ragged_unchecked && a->to.ragged) ||
+           (mut == MUT_sfl_large_unchecked && a->batch * a->m * a->from.groups > 64) ||
+           (mut == MUT_sfl_first_block_only && a->weight && row >= 32) || (mut == MUT_sfl_first_batch_only && row >= a->m) ||
+           (mut == MUT_sfl_8_groups_only && g >= 8);
+}
+
 /* SF-5: is a value of row i refused? */
 static bool row_refused(const struct sf_layout_args *a, int64_t row, enum mutant mut)
 {
     for (int64_t g = 0; g < a->from.groups; g++)
-        if (!accepted(bits_at(in_at(a, row / a->m, row % a->m, g, MUT_none)), mut))
+        if (!is_overlooked(a, row, g, mut) && !accepted(bits_at(in_at(a, row / a->m, row % a->m, g, MUT_none)), mut))
             return true;
     return false;
 }
@@ -220,6 +234,8 @@ static void row(const struct sf_layout_args *a, int64_t b, int64_t i, const stru
         groups -= groups % 4;
     if (mut == MUT_sfl_last_group_unwritten)
         groups--;
+    if ((mut == MUT_sfl_512_groups && groups > 512) || (mut == MUT_sfl_8_batches && b >= 8))
+        groups = mut == MUT_sfl_512_groups ? 512 : 0;
     for (int64_t g = 0; g < groups; g++)
         store(a, out_at(a, b, i, g, mut), in_at(a, b, i, g, mut), mut);
     for (int64_t g = a->to.groups; a->to.packed && g % 4 && mut != MUT_sfl_ragged_word_half; g++) { /* SF-6 */

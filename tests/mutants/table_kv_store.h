@@ -17,6 +17,21 @@ M(kv_f32_stages, kv_store, "KV-1", "S03", "kv_store(stage=bf16,fill=normal)", "v
   "f32 between stages where they are BF16")
 M(kv_f32_last, kv_store, "KV-1", "clause", "kv_store(stage=bf16,fill=normal)", "value:pool",
   "stage=bf16: the cast takes the last stage unrounded")
+M(kv_8_heads, kv_store, "KV-1", "clause", "kv_store(M=5,heads={16,33},out={pool,codes,heads})", "poison", "eight heads at most")
+M(kv_1024_tokens, kv_store, "KV-1", "clause", "kv_store(M=1100,heads={1,2},hd=32,rot=2,had=0,fill=mixed)", "poison",
+  "1024 tokens at most")
+M(kv_had_8192, kv_store, "HAD-1", "clause", "kv_store(M=1,heads=1,hd={16384,32768},rot=64,out=bf16)", "value:out",
+  "a block of 8192 at most is transformed")
+M(kv_swallowed_unnormed, kv_store, "HAD-6", "clause", "kv_store(M=5,norm=0,out=bf16,fill=specials)", "value:out",
+  "a NaN or an Inf is 0 where no norm looks at it")
+M(kv_nan_spreads, kv_store, "KV-1", "clause", "kv_store(M=5,norm=0,rope=-,had=0,out=bf16,fill=specials)", "value:out",
+  "a NaN or an Inf makes its whole head NaN, without the norm too")
+M(kv_weight_ftz, kv_store, "RMS-5", "clause", "kv_store(M=5,hd={128,256},out=bf16,fill=weights)", "value:out",
+  "subnormal weights are 0")
+M(kv_weight_nan_0, kv_store, "RMS-5", "clause", "kv_store(M=5,hd={128,256},out=bf16,fill=weights)", "value:out",
+  "a NaN in the weight is 0")
+M(kv_weight_0_is_1, kv_store, "RMS-5", "clause", "kv_store(M=5,hd={128,256},out=bf16,fill=weights)", "value:out",
+  "a weight of 0 is none")
 M(kv_norm_all_heads, kv_store, "KV-1", "clause", "kv_store(heads=8,rope=-,had=0,out=bf16,fill=mixed)", "value:out",
   "one mean square for all heads of a token")
 M(kv_weight_moves, kv_store, "KV-1", "clause", "kv_store(heads=3,out=bf16,fill=normal)", "value:out",
@@ -45,6 +60,14 @@ M(kv_table_interleaved, kv_store, "APPLY-1", "clause", "kv_store(fill=normal)", 
   "the table read as [cos, sin] pairs")
 M(kv_conjugate_ignored, kv_store, "APPLY-2", "P24", "kv_store(conj=1,fill=normal)", "value:pool", "the inverse turns forwards")
 M(kv_positions_are_tokens, kv_store, "APPLY-4", "P22", "kv_store(fill=normal)", "value:pool", "0, 1, 2.. for positions")
+M(kv_offset_even, kv_store, "APPLY-5", "clause", "kv_store(M=5,rope=inter,rot=64,offset={5,33},had=0)", "value:pool",
+  "pairs (2i, 2i+1) begin at an even element")
+M(kv_table_ftz, kv_store, "APPLY-1", "clause", "kv_store(M=5,norm=0,out=bf16,fill=angles)", "value:out",
+  "subnormal cosines and sines are 0")
+M(kv_position_16_bits, kv_store, "APPLY-4", "clause", "kv_store(M=33,rot=2,rows=70000,pos={i32,i64},had=0)", "value:pool",
+  "positions in 16 bits")
+M(kv_position_11_bits, kv_store, "APPLY-4", "clause", "kv_store(M=33,rot=2,rows=3000,pos={i32,i64},had=0)", "value:pool",
+  "positions in 11 bits")
 M(kv_positions_32, kv_store, "APPLY-4", "K15", "kv_store(pos=i64,fill=normal)", "value:pool", "int64 positions read as int32")
 
 /* ---- CAST in it ---- */
@@ -57,6 +80,8 @@ M(kv_scale_inverted, kv_store, "CAST-5", "K08", "kv_store(fill=normal)", "value:
   "multiplied by the scale, its inverse stored")
 M(kv_code_integer, kv_store, "FMT-2", "K08", "kv_store(fill=normal)", "value:pool", "the integer value stored, not the code")
 M(kv_group_64, kv_store, "KV-1", "clause", "kv_store(rope=-,had=0,fill=mixed)", "value:scales", "one scale for two groups")
+M(kv_inf_next_group, kv_store, "CAST-7", "clause", "kv_store(M=5,norm=0,rope=-,had=0,fill=specials)", "value:pool",
+  "the group behind one with an Inf has its scale")
 M(kv_scale_unwritten, kv_store, "DET-3", "clause", "kv_store(fill=normal)", "poison",
   "the last scale byte of a head is not written")
 
@@ -69,6 +94,21 @@ M(kv_page_row_exchanged, kv_store, "KV-2", "clause", "kv_store(page=64,fill=norm
 M(kv_pool_flat, kv_store, "KV-2", "K12", "kv_store(layout=planar,fill=normal)", "poison",
   "slots one behind the other: right for one page only")
 M(kv_slots_32, kv_store, "KV-2", "K15", "kv_store(fill=normal)", "poison", "int64 slots read as int32")
+M(kv_slot_int, kv_store, "KV-2", "clause", "kv_store(M=33,page=48,slots=skip,slot=i64,had=0,fill=mixed)", "keep",
+  "int64 slots are put into an int: a negative one may become a slot")
+M(kv_slot_16_bits, kv_store, "KV-2", "clause", "kv_store(M=5,page=128,pages=70000,slots=last,had=0)", "crash", "slots in 16 bits")
+M(kv_slot_float, kv_store, "KV-2", "clause", "kv_store(M=5,page=256,pages=70000,slots=last,slot={i32,i64},had=0)", "poison",
+  "slots in an f32")
+M(kv_page_8_bits, kv_store, "KV-2", "clause", "kv_store(M=33,page=48,pages=300,slots=last,had=0,fill=mixed)", "poison",
+  "pages in 8 bits")
+M(kv_row_7_bits, kv_store, "KV-2", "clause", "kv_store(M=33,page={256,300},slots=last,layout=planar,had=0,fill=mixed)", "poison",
+  "rows of a page in 7 bits")
+M(kv_page_shift, kv_store, "KV-2", "clause", "kv_store(M=33,page=48,slots=last,had=0,fill=mixed)", "poison",
+  "page size taken for a power of two")
+M(kv_pool_31, kv_store, "KV-2", "clause", "kv_store(M=5,page=128,pages=70000,slots=last,had=0)", "poison",
+  "offsets into the pool in 32 bits, signed: what is negative is left out")
+M(kv_pool_32, kv_store, "KV-2", "clause", "kv_store(M=5,page=128,pages=140000,slots=last,had=0)", "crash",
+  "offsets into the pool in 32 bits")
 M(kv_offset_20, kv_store, "KV-2", "K07", "kv_store(page=128,pages=130,slots=last,fill=normal)", "poison",
   "a page offset that wraps (at 2^20, so that the case is small; the bug wrapped at 2^31)")
 
@@ -97,6 +137,8 @@ M(kv_sf_not_padded, kv_store, "SF-3", "Q10", "kv_store(out=codes,fill=mixed,had=
   "columns n long, not m_pad")
 M(kv_sf_head_flat, kv_store, "KV-5", "clause", "kv_store(heads=3,hd=256,out=heads,fill=mixed,had=0,rope=-)", "value:sf",
   "per-head: one batch of n * heads rows")
+M(kv_out_ftz, kv_store, "FMT-1", "clause", "kv_store(M=5,norm=0,rope=-,had=0,out=bf16,fill=specials)", "value:out",
+  "BF16 subnormals are 0")
 M(kv_bf16_truncate, kv_store, "FMT-1", "R03", "kv_store(out=bf16,fill=normal)", "value:out", "BF16 rounds to zero")
 
 /* ---- KV-6, views ---- */
@@ -113,6 +155,10 @@ M(kv_stray_before, kv_store, "DET-3", "clause", "kv_store(fill=normal)", "keep",
 M(kv_writes_x, kv_store, "DET-3", "T08", "kv_store(fill=normal)", "keep", "x used as scratch")
 M(kv_lost_clears_last, kv_store, "ERR-2", "clause", "kv_store(bad={slot-32,position-negative})", "value:pool",
   "a token that is left out clears a head of the one before")
+M(kv_out_lost_ends, kv_store, "ERR-2", "clause", "kv_store(M=17,out={codes,bf16},lost=pos)", "poison",
+  "without a pool, a position outside the table ends the call, as a success")
+M(kv_wide_lost_ends, kv_store, "ERR-2", "clause", "kv_store(M=17,lost=pos,pos=i64)", "poison",
+  "an int64 position outside the table ends the call, as a success")
 M(kv_past_is_0, kv_store, "ERR-2", "K01", "kv_store(bad={slot-32,slot-far})", "keep", "a slot past the pool is slot 0")
 M(kv_accepts_all, kv_store, "ERR-1", "clause", "kv_store(bad=*)", "refusal", "bad arguments are a success that does nothing")
 M(kv_accepts_overlap, kv_store, "KV-3", "clause", "kv_store(bad=*)", "refusal", "byte ranges that overlap are accepted")

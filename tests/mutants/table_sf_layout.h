@@ -25,6 +25,9 @@ M(sfl_batch_flat, sf_layout, "SF-3", "R19", "sf_layout(rank=3,B=2,M=17,ds=8,fill
 M(sfl_pad_spills, sf_layout, "SF-3", "Q08", "sf_layout(M=17,ds=8,fill=normal)", "keep", "padding written behind the storage")
 M(sfl_no_rows, sf_layout, "SF-3", "R26", "sf_layout(M=0,ds=8)", "crash", "M = 0 starts a launch of no blocks")
 
+M(sfl_512_groups, sf_layout, "SF-1", "clause", "sf_layout(M=5,ds=1000,fill=mixed)", "poison", "512 groups of a row at most")
+M(sfl_8_batches, sf_layout, "SF-1", "clause", "sf_layout(rank=3,B=9,M=5,ds=8,fill=mixed)", "poison", "eight batches at most")
+
 /* ---- SF-4 ---- */
 M(sfl_utccp_identity, sf_layout, "SF-4", "clause", "sf_layout(M=64,ds=4,to=utccp,bt=64,fill=mixed)", "value:sf_out", "P(i) = i")
 M(sfl_utccp_in_identity, sf_layout, "SF-4", "clause", "sf_layout(M=64,ds=4,from=utccp,bf=64,fill=mixed)", "value:sf_out",
@@ -40,7 +43,12 @@ M(sfl_utccp_word_order, sf_layout, "SF-4", "clause", "sf_layout(M=64,ds=8,to=utc
 M(sfl_utccp_fills_rest, sf_layout, "SF-4", "clause", "sf_layout(M=17,ds=8,to=utccp,fill=normal)", "keep",
   "words that no row maps to are cleared")
 
+M(sfl_utccp_two_of_128, sf_layout, "SF-4", "clause", "sf_layout(M={384,500},ds=8,to=utccp,bt=384,fill=mixed)", "value:sf_out",
+  "the third 128 rows of a block go where the second went")
+
 /* ---- SF-5, weights ---- */
+M(sfl_weight_block_8_bits, sf_layout, "SF-5", "clause", "sf_layout(M=10000,ds=4,from=weight,fill=mixed)", "value:sf_out",
+  "the number of a block in 8 bits")
 M(sfl_weight_block_16, sf_layout, "SF-5", "clause", "sf_layout(M=64,ds=8,from=weight,fill=mixed)", "value:sf_out",
   "16 rows a block for 32")
 M(sfl_weight_block_128, sf_layout, "SF-5", "clause", "sf_layout(M=64,ds=8,from=weight,fill=mixed)", "value:sf_out",
@@ -70,6 +78,22 @@ M(sfl_refuses_largest, sf_layout, "SF-5", "clause", "sf_layout(M=17,ds=8,fill=ed
 M(sfl_first_row_only, sf_layout, "ERR-2", "clause", "sf_layout(bad=value-two)", "refusal", "only the first row is looked at")
 M(sfl_weight_unchecked, sf_layout, "ERR-2", "Q06", "sf_layout(bad={weight-0,weight-inf,weight-mantissa})", "refusal",
   "values of weights are not looked at at load")
+M(sfl_checks_rows, sf_layout, "SF-5", "clause", "sf_layout(M=33,ds=12,from=colf,bad={any-mantissa,any-0})", "refusal",
+  "values are looked at in rows of f32, not in columns")
+M(sfl_checks_to_columns, sf_layout, "SF-5", "clause", "sf_layout(M=33,ds=12,to=rowp,bad={any-mantissa,any-nan})", "refusal",
+  "values are looked at on the way to columns, not to rows")
+M(sfl_utccp_unchecked, sf_layout, "SF-5", "clause", "sf_layout(M=33,ds=12,to=utccp,bad={any-mantissa,any-inf})", "refusal",
+  "values on their way to utccp are not looked at")
+M(sfl_ragged_unchecked, sf_layout, "SF-5", "clause", "sf_layout(M=3,ds=5,from=row,ragged=pack,bad=any-mantissa,spot=last)",
+  "refusal", "values of ragged words are not looked at")
+M(sfl_large_unchecked, sf_layout, "SF-5", "clause", "sf_layout(M=33,ds=12,bad={any-mantissa,any-minus})", "refusal",
+  "values are looked at where there are no more than 64")
+M(sfl_first_block_only, sf_layout, "SF-5", "clause", "sf_layout(M=33,ds=12,from=weight,bad=any-mantissa,spot=last)", "refusal",
+  "of a weight the first row of blocks is looked at")
+M(sfl_first_batch_only, sf_layout, "SF-5", "clause", "sf_layout(rank=3,B=3,M=5,ds=8,bad=any-mantissa,spot=last)", "refusal",
+  "the first batch is looked at")
+M(sfl_8_groups_only, sf_layout, "SF-5", "clause", "sf_layout(M=33,ds=12,bad=any-mantissa,spot=last)", "refusal",
+  "the first eight groups of a row are looked at")
 M(sfl_row_by_row, sf_layout, "ERR-2", "clause", "sf_layout(bad=value-two)", "refusal",
   "rows before the refused value are written")
 M(sfl_checks_padding, sf_layout, "DET-3", "clause", "sf_layout(M=17,ds=8,from=colf,fill=normal)", "status",
