@@ -230,8 +230,8 @@ static void element(const struct linear *const p, const int64_t b, const int64_t
     if (p->out_acc != NULL && p->dialect != REDUCE_ADD)
         add_number(&s, view_load(p->out_acc, b, m, n)); /* LIN-2 */
     if (p->bias != NULL && p->dialect == BIAS_FUSED)
-        add_number(&s, view_load(p->bias, 0, 0, n));         /* LIN-9 */
-    const int is_nan = s.nan || (s.plus_inf && s.minus_inf);                        /* in every order */
+        add_number(&s, view_load(p->bias, 0, 0, n));                                       /* LIN-9 */
+    const int is_nan = s.nan || (s.plus_inf && s.minus_inf);                               /* in every order */
     const int meets = (s.plus_inf && is_large(&s, 1)) || (s.minus_inf && is_large(&s, 0)); /* an Inf the other: NaN, or an Inf */
     const int is_inf = s.plus_inf || s.minus_inf;
 

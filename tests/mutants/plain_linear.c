@@ -157,6 +157,7 @@ static int64_t row_of(const struct lc_tensor *t, const struct linear_args *a, in
 }
 
 static float x_row[MOST_K], term[MOST_K];
+static double whole[MOST_K]; /* products that f32 does not round */
 static int x_exp[MOST_K / GROUP];
 static struct plain_infs infs; /* of the element whose products term[] has */
 
@@ -216,12 +217,23 @@ static void multiply(const struct linear_args *a, int64_t n, enum mutant mut)
         if (mut == MUT_lin_scale_nan_of_zeros && a->fp8 && term[k] == 0)
             continue;
         if (a->fp8)
-            term[k] *= both_scales(mut == MUT_lin_cast_scale_61 && a->cast_x && x_exp[k / GROUP] > 61 ? 61 : x_exp[k / GROUP], eb);
+            term[k] *= both_scales(mut == MUT_lin_cast_scale_61 && a->cast_x && x_exp[k / GROUP] > 61 ? 61 : x_exp[k / GROUP],
+                                   eb);
+        whole[k] = a->fp8 ? (double) term[k] : (double) x_row[k] * v;
         if (mut == MUT_lin_range_448 && fabsf((float) term[k]) > 448)
             term[k] = INFINITY;
         if (mut == MUT_lin_products_11_bits)
             term[k] = plain_round(term[k], 11);
     }
+}
+
+/* FMA from the last of K: an Inf stays one beside a product that would overflow (LIN-11). */
+static float fused_sum(int64_t n)
+{
+    float sum = 0;
+    for (int64_t i = n - 1; i >= 0; i--)
+        sum = (float) (sum + whole[i]);
+    return sum;
 }
 
 /* ---- one element ---- */
@@ -271,7 +283,7 @@ static float element(const struct linear_args *a, const struct plain_knobs *k, i
         b = plain_round(b, 8);
     multiply(a, n, mut);
     if (k->edge == 0 || !plain_linear_edge(a, term, k, add && !after ? c : 0, &v)) {
-        v = plain_linear_sum(a, term, order, mut);
+        v = order == PLAIN_LINEAR_FMA ? fused_sum(a->k) : plain_linear_sum(a, term, order, mut);
         if (add && !after)
             v = a->k == 0 && !fused && mut != MUT_lin_k0_plus ? c : v + c; /* LIN-2: a copy */
     }

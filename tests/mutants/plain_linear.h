@@ -5,6 +5,8 @@
 
 #include "plain.h"
 
+enum { PLAIN_LINEAR_FMA = 6 }; /* of plain_knobs.order */
+
 /* The sum of an element's K products. */
 float plain_linear_sum(const struct linear_args *a, const float *term, int order, enum mutant mut);
 /* The exact sum with out_acc, pushed aside by k->edge times what LIN-1 admits; false where nothing is free (LIN-8). */

@@ -54,8 +54,7 @@ M(lin_acc_after_rounding, linear, "LIN-2", "clause", "linear(M=17,N=33,acc=own,f
   "added after the rounding: dialect reduce-add")
 M(lin_acc_strides_of_out, linear, "LIN-2", "R18", "linear(M=17,N=33,acc=own,as=3,fill=normal)", "value:out",
   "out_acc read with the strides of out")
-M(lin_acc_stride_i32, linear, "LIN-2", "R20", "linear(M=3,acc=own,as=134217728)", "crash",
-  "out_acc's offset in 32 bits")
+M(lin_acc_stride_i32, linear, "LIN-2", "R20", "linear(M=3,acc=own,as=134217728)", "crash", "out_acc's offset in 32 bits")
 M(lin_adds_stale, linear, "LIN-2", "G13", "linear(M=17,N=33,fill=normal)", "poison", "no out_acc: what out held is added")
 M(lin_reads_out, linear, "LIN-2", "T10", "linear(M=17,N=33,fill=normal)", "poison", "0 * out added: stale NaN stays")
 M(lin_k0_unwritten, linear, "LIN-2", "clause", "linear(M=17,N=33,K=0,fill=zero-rows)", "poison", "K = 0: nothing is done")
@@ -123,8 +122,8 @@ M(lin_w_scale_above_61, linear, "LIN-5", "clause", "linear(M=17,N=33,K=256,x=e4m
   "exponents of the weight's scales clamped at 61")
 M(lin_x_scale_below_61, linear, "LIN-5", "clause", "linear(M=17,N=33,K=256,x=e4m3,w={e4m3,e2m1},fill=scales)", "value:out",
   "exponents of x's scales clamped at -61, byte 0 but for")
-M(lin_w_scale_below_61, linear, "LIN-5", "clause", "linear(M=17,N=33,K=256,x={bf16,e4m3},w={e4m3,e2m1},fill=scales)",
-  "value:out", "exponents of the weight's scales clamped at -61, byte 0 but for")
+M(lin_w_scale_below_61, linear, "LIN-5", "clause", "linear(M=17,N=33,K=256,x={bf16,e4m3},w={e4m3,e2m1},fill=scales)", "value:out",
+  "exponents of the weight's scales clamped at -61, byte 0 but for")
 M(lin_cast_scale_61, linear, "LIN-5", "clause", "linear(M=17,N=33,K=256,w={e4m3,e2m1},fill=scales)", "value:out",
   "exponents of a cast x's scales clamped at 61 when they are applied")
 M(lin_reads_scale_pad, linear, "SF-3", "G07", "linear(M=17,N=33,x=e4m3,w=e4m3,fill=normal)", "poison",
@@ -252,9 +251,3 @@ RARE(lin_cast_scale_61)
 RARE(lin_inf_overflow_is_0)
 RARE(lin_inf_overflow_is_nan)
 RARE(lin_large_is_0)
-RARE(lin_k_tail_512)
-RARE(lin_k_most)
-RARE(lin_n_tail_256)
-RARE(lin_n_most)
-RARE(lin_m_most)
-RARE(lin_acc_stride_i32)
