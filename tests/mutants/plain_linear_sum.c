@@ -86,6 +86,8 @@ float plain_linear_sum(const struct linear_args *a, const float *term, int order
         n -= n % 128;
     if (mut == MUT_lin_k_tail_512 && n > 512)
         n -= n % 512;
+    if (mut == MUT_lin_ragged_last_word && a->ragged && n > 128)
+        n -= n % 128;
     if (mut == MUT_lin_k_most && n > 7168)
         n = 7168;
     if (n == 0)

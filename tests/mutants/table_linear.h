@@ -24,6 +24,8 @@ M(lin_split_overlap, linear, "LIN-1", "G04", "linear(M=17,N=33,K={100,129,384,10
 M(lin_split_bf16, linear, "LIN-8", "clause", "linear(M=17,N=33,K=128,fill=exact)", "value:out", "split K: partial sums in BF16")
 M(lin_k_tail_512, linear, "LIN-7", "G05", "linear(M=3,N=5,K={640,1000,1025},fill=exact)", "value:out",
   "beyond 512: the last K % 512 lost")
+M(lin_ragged_last_word, linear, "LIN-7", "G05", "linear(M=3,N=5,K={192,224,544},x=e4m3,w={e4m3,e2m1},ragged=pack,fill=exact)",
+  "value:out", "a last scale word that is not full lost, behind one that is")
 M(lin_k_most, linear, "LIN-7", "clause", "linear(M=2,N=3,K={8320,12416},fill=exact)", "value:out", "nothing of K beyond 7168")
 M(lin_n_tail_256, linear, "LIN-1", "clause", "linear(M=3,N=300,fill=exact)", "value:out", "beyond 256: zeros in the last N % 256")
 M(lin_n_most, linear, "LIN-1", "clause", "linear(M=3,N={600,1030},fill=exact)", "value:out", "zeros in columns from 512 on")
