@@ -15,10 +15,12 @@
  * Freedom    the order of the sum, in f32 or on tensor cores: |acc - exact| <= (K + 32) u (sum|a||b| + |out_acc|) + underflow,
  *            1.4 K + 32 of a kernel that declares LC_K8_CORES (LIN-1). Where every term is a multiple of g and the sum of their
  *            magnitudes at most 2^24 g, acc is exact in every order: none (LIN-8).
- * Edges      NaN, Inf * 0 and Inf - Inf make their element NaN, one sign of Inf that Inf (LIN-11). An element that is no NaN is not
- *            judged where sum|a||b| + |out_acc| >= 2^127, of the finite terms, since f32 sums overflow in right kernels; where a
- *            product's two scales are beyond -100 <= ea + eb <= 100 (LIN-5); where a cast x has an Inf (CAST-7). The sign of a
- *            zero sum is free (FMT-6). */
+ * Edges      NaN, Inf * 0 and Inf - Inf make their element NaN, one sign of Inf that Inf (LIN-11). A finite element is not judged
+ *            where its terms of one sign sum to 2^127 or more: there a right kernel's partial sum may be an Inf, and |exact| >=
+ *            2^127 is one such case. Beside an Inf only finite terms of the other sign can do that, and then make it a NaN: where
+ *            they sum to 2^127 or more the element is NaN or an Inf, never finite; elsewhere it is that Inf. Not judged either:
+ *            where a product's two scales are beyond -100 <= ea + eb <= 100 (LIN-5); where a cast x has an Inf (CAST-7). The sign
+ *            of a zero sum is free (FMT-6). */
 #include <math.h>
 #include <string.h>
 
@@ -162,15 +164,9 @@ static bool read_x(const struct linear_args *a, int64_t row, const struct scratc
 /* ---- LIN-1, LIN-2, LIN-8: one element before it is rounded ---- */
 
 struct sum {
-    double v,
-        magnitude; /* each rounded once. v not finite: the class that LIN-11 has; an Inf: magnitude is of the finite terms */
-    int low;       /* every term is a multiple of 2^low */
+    double v, magnitude; /* each rounded once; v not finite: the class that LIN-11 has */
+    int low;             /* every term is a multiple of 2^low */
 };
-
-static double if_finite(double v)
-{
-    return isfinite(v) ? fabs(v) : 0;
-}
 
 /* The products, then one term more. */
 static struct sum sum_of(const struct linear_args *a, const struct scratch *s, int64_t n, const double *more, int n_more)
@@ -190,14 +186,6 @@ static struct sum sum_of(const struct linear_args *a, const struct scratch *s, i
         sum.magnitude += fabs(more[i]);
         sum.low = low < sum.low ? low : sum.low;
     }
-    if (isinf(sum.v)) {
-        sum.magnitude = 0;
-        for (int64_t k = 0; k < a->k; k++)
-            sum.magnitude += if_finite(x[k] * w[k]);
-        for (int i = 0; i < n_more; i++)
-            sum.magnitude += if_finite(more[i]);
-        return sum;
-    }
     /* Multiples of 2^low whose magnitudes sum to 2^53 of it at most: no addition above was rounded. */
     if (!isfinite(sum.magnitude) || sum.magnitude <= ldexp(1, 53 + sum.low))
         return sum;
@@ -215,6 +203,23 @@ static struct sum sum_of(const struct linear_args *a, const struct scratch *s, i
     sum.v = acc_double(&v);
     sum.magnitude = acc_double(&magnitude);
     return sum;
+}
+
+/* LIN-11: may a partial sum of finite terms overflow, of an Inf: to the other one? No partial sum is beyond what all terms of one
+ * sign make, by more than its roundings, far less than the factor of 2 between 2^127 and f32's end. */
+static bool may_overflow(const struct linear_args *a, const struct scratch *s, int64_t n, const double *more, int n_more,
+                         struct sum sum)
+{
+    const double *const x = s->x, *const w = s->w + n * a->k, most = ldexp(1, 127);
+    double side[2] = { 0, 0 }; /* positive, negative terms */
+    if (isnan(sum.v) || sum.magnitude < most)
+        return false;
+    for (int64_t i = 0; i < a->k + n_more; i++) {
+        const double t = i < a->k ? x[i] * w[i] : more[i - a->k];
+        if (isfinite(t))
+            side[t < 0] += fabs(t);
+    }
+    return (side[0] >= most && sum.v != INFINITY) || (side[1] >= most && sum.v != -INFINITY);
 }
 
 double ref_linear_k(const union op_args *args, uint32_t claims)
@@ -253,6 +258,12 @@ static bool scales_fit(const struct linear_args *a, const struct scratch *s, int
     return true;
 }
 
+/* y rounded to f, and b added; what LIN-11 leaves no finite number stays so. */
+static struct iv rounded_plus(enum lc_dtype f, struct iv y, double b)
+{
+    return iv_is_nan(y) && !isnan(b) ? y : iv_add(iv_round(f, y), iv_pt(b));
+}
+
 void ref_linear_row(const union op_args *args, int64_t row, const struct ref_got *got, struct ref_want *want)
 {
     const struct linear_args *const a = &args->linear;
@@ -274,17 +285,21 @@ void ref_linear_row(const union op_args *args, int64_t row, const struct ref_got
         if (bias && a->dialect == LIN_BIAS_FUSED)
             more[n_more++] = b; /* LIN-9 */
         const struct sum sum = sum_of(a, &s, n, more, n_more);
-        want->free[LIN_OUT][n] = !judged || !scales_fit(a, &s, n) || (!isnan(sum.v) && sum.magnitude >= ldexp(1, 127));
+        const bool overflows = may_overflow(a, &s, n, more, n_more, sum);
+        want->free[LIN_OUT][n] = !judged || !scales_fit(a, &s, n) || (isfinite(sum.v) && overflows);
         const bool given = want->given_y && !(want->claims & LC_K8_CORES); /* an oracle's y is of k = K + 32 */
-        struct iv y = want->free[LIN_OUT][n] ? iv_pt(INFINITY) : given ? want->given_y[n] : acc_of(a, sum, k);
+        struct iv y = want->free[LIN_OUT][n] ? iv_pt(INFINITY)
+                      : overflows            ? iv_not_finite()
+                      : given                ? want->given_y[n]
+                                             : acc_of(a, sum, k);
         if (is_copy(a) && c == 0)
             y = iv_pt(c); /* a sum would have lost the sign (FMT-6) */
         want->y[n] = y;
         if (out_acc && a->dialect == LIN_REDUCE_ADD)
-            y = iv_add(iv_round(LC_BF16, y), iv_pt(c)); /* LIN-2 */
+            y = rounded_plus(LC_BF16, y, c); /* LIN-2 */
         if (bias && a->dialect != LIN_BIAS_FUSED) {
             want->ambiguous += !iv_is_nan(y) && !iv_is_pt(iv_round(f, y));
-            y = iv_add(iv_round(f, y), iv_pt(b)); /* LIN-9; fl of a BF16 sum decides nothing */
+            y = rounded_plus(f, y, b); /* LIN-9; fl of a BF16 sum decides nothing */
         }
         want->at[LIN_OUT][n] = y;
     }

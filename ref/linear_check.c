@@ -104,7 +104,9 @@ static int check_weight(const struct lc_call *call, struct linear_args *a)
     return LC_OK;
 }
 
-/* SF-3 of a (rows, K) matrix, also where a size is 1. */
+/* SF-3 of a (rows, K) matrix, also where a size is 1. SF-3 itself has a batch dimension; here x is the matrix that it flattens to
+ * (LIN-4, LIN-10), so the scales of an x of rank 3 are those of B * M rows in one piece, padded once behind the last: rank 2, M =
+ * B * M, B = 1 in SF-3's formula (LIN-5 names the layout, not this reading of it: decided here). */
 static int check_sf(const struct lc_call *call, const struct linear_args *a, int which, const char *name, int64_t rows)
 {
     const struct lc_tensor *const sf = a->t[which];

@@ -99,7 +99,7 @@ struct sum {
     int nan, plus_inf, minus_inf, free;
     long low; /* every term is a multiple of 2^low */
     int64_t terms;
-    mpfr_t v, magnitude;
+    mpfr_t v, magnitude, side[2]; /* side: what the positive and the negative terms sum to, each as a magnitude */
 };
 
 static void add_term(struct sum *const s, const mpfr_srcptr t)
@@ -119,6 +119,8 @@ static void add_term(struct sum *const s, const mpfr_srcptr t)
             mpfr_add(s->v, s->v, t, MPFR_RNDN); /* exact */
         mpfr_abs(positive, t, MPFR_RNDN);
         mpfr_add(s->magnitude, s->magnitude, positive, MPFR_RNDN);
+        mpfr_ptr side = s->side[mpfr_sgn(t) < 0];
+        mpfr_add(side, side, positive, MPFR_RNDN);
     }
     if (mpfr_regular_p(t)) {
         const long low = (long) mpfr_get_exp(t) - (long) mpfr_min_prec(t);
@@ -209,29 +211,41 @@ static double acc_of(const struct linear *const p, struct sum *const s, const in
     return num_round(p->out->type, s->v, MPFR_RNDN);
 }
 
+/* Does a sum of positive (0) or of negative (1) terms come to where f32 overflows? */
+static int is_large(const struct sum *const s, const int negative)
+{
+    return mpfr_cmp_d(s->side[negative], ldexp(1.0, 127)) >= 0;
+}
+
 static void element(const struct linear *const p, const int64_t b, const int64_t m, const int64_t n)
 {
-    struct sum s = { 0, 0, 0, p->free_row, 100000, 0, { { 0 } }, { { 0 } } };
+    struct sum s = { 0, 0, 0, p->free_row, 100000, 0, { { 0 } }, { { 0 } }, { { { 0 } }, { { 0 } } } };
 
-    mpfr_inits2(REAL_BITS, s.v, s.magnitude, (mpfr_ptr) 0);
+    mpfr_inits2(REAL_BITS, s.v, s.magnitude, s.side[0], s.side[1], (mpfr_ptr) 0);
     mpfr_set_zero(s.v, 1);
     mpfr_set_zero(s.magnitude, 1);
+    mpfr_set_zero(s.side[0], 1);
+    mpfr_set_zero(s.side[1], 1);
     add_products(p, &s, n);
     if (p->out_acc != NULL && p->dialect != REDUCE_ADD)
         add_number(&s, view_load(p->out_acc, b, m, n)); /* LIN-2 */
     if (p->bias != NULL && p->dialect == BIAS_FUSED)
-        add_number(&s, view_load(p->bias, 0, 0, n));         /* LIN-9 */
-    const int is_nan = s.nan || (s.plus_inf && s.minus_inf); /* in every order; an Inf meets the other where f32 overflows */
+        add_number(&s, view_load(p->bias, 0, 0, n));                                       /* LIN-9 */
+    const int is_nan = s.nan || (s.plus_inf && s.minus_inf);                               /* in every order */
+    const int meets = (s.plus_inf && is_large(&s, 1)) || (s.minus_inf && is_large(&s, 0)); /* an Inf the other: NaN, or an Inf */
+    const int is_inf = s.plus_inf || s.minus_inf;
 
-    if (!s.free && (is_nan || mpfr_cmp_d(s.magnitude, ldexp(1.0, 127)) < 0)) { /* else all stays 0 */
-        double v = acc_of(p, &s, b * p->e.m + m, n);
+    if (!s.free && (is_nan || is_inf || (!is_large(&s, 0) && !is_large(&s, 1)))) { /* else all stays 0 */
+        double v = meets && !is_nan ? (double) NAN : acc_of(p, &s, b * p->e.m + m, n);
+        if (meets && !is_nan)
+            store_y(p, b * p->e.m + m, n, NAN, -INFINITY, INFINITY);
         if (p->out_acc != NULL && p->dialect == REDUCE_ADD)
             v = num_add(TYPE_BF16, view_load(p->out_acc, b, m, n), v);
         if (p->bias != NULL && p->dialect != BIAS_FUSED)
             v = num_narrow(p->out->type, num_add(TYPE_F32, v, view_load(p->bias, 0, 0, n)));
         view_store(p->out, b, m, n, v);
     }
-    mpfr_clears(s.v, s.magnitude, (mpfr_ptr) 0);
+    mpfr_clears(s.v, s.magnitude, s.side[0], s.side[1], (mpfr_ptr) 0);
 }
 
 /* ---- the call ---- */

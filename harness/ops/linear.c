@@ -70,8 +70,6 @@ static const char *codes_settle(struct kase *k)
     why = kase_drop(k, "bias", "none", "bias needs w=bf16 (LIN-5)", why);
     if (kase_int(k, "K") % (kase_is(k, "ragged", "-") ? 128 : 32))
         why = kase_drop(k, "K", "128", "weights of one byte need K % 128 == 0, ragged K % 32 == 0 (LIN-7)", why);
-    if (kase_is(k, "x", "bf16") && kase_is(k, "fill", "scales"))
-        why = kase_drop(k, "fill", "normal", "fill=scales needs x=e4m3", why);
     if (kase_is(k, "x", "e4m3") && (kase_int(k, "K") + kase_int(k, "xs")) % 16)
         why = kase_drop(k, "xs", "0", "codes have row strides that are multiples of 16 (LIN-10)", why);
     return why;
@@ -314,10 +312,11 @@ const struct op op_linear = {
         { "subnormal", "the lowest codes of E4M3 beside the largest, which the weight drops", linear_fill_subnormal, MAY_BE_ZERO },
         { "ties", "sums at BF16 midpoints and beside them", linear_fill_ties, 0 },
         { "mixed", "sizes that differ between neighbours in rows and groups", linear_fill_mixed, 0 },
-        { "scales", "scales whose exponents sum to -100, 100 and beyond: not judged there", linear_fill_scales, MAY_BE_ZERO },
+        { "scales", "scales of all bytes, whose exponents sum to -100, 100 and beyond: not judged there", linear_fill_scales, MAY_BE_ZERO },
         { "specials", "NaN, Inf, -0, subnormals in some rows of every operand", linear_fill_specials, MAY_BE_ZERO },
-        { "overflow", "an Inf beside a product that is one in f32, of the other sign: not judged there", linear_fill_overflow,
-          MAY_BE_ZERO },
+        { "overflow", "an Inf beside a product that is one in f32: never finite; sums of 2^127 that do not overflow",
+          linear_fill_overflow, MAY_BE_ZERO },
+        { "flush", "BF16 subnormals in every operand, and usual numbers beside them", linear_fill_flush, MAY_BE_ZERO },
     },
     .bads = linear_bads,
     .forms = (const struct form[]) {{ "rank-1", "rank=1" }, { "rank-2", "rank=2" }, { "f32", "out=f32" }, { "no-acc", "acc=none" }, { "in-place", "acc=inplace" }, { "same", "acc=same" }, { "no-bias", "bias=none" }, { "cast", "w=e4m3" }, { "e2m1", "w=e2m1" }, { NULL, NULL } },

@@ -11,7 +11,7 @@ void linear_fill_tiny(struct call *c); void linear_fill_huge(struct call *c); vo
 void linear_fill_exact(struct call *c); void linear_fill_ones(struct call *c); void linear_fill_one_hot(struct call *c);
 void linear_fill_cancel(struct call *c); void linear_fill_ties(struct call *c); void linear_fill_mixed(struct call *c);
 void linear_fill_subnormal(struct call *c); void linear_fill_scales(struct call *c); void linear_fill_specials(struct call *c);
-void linear_fill_overflow(struct call *c);
+void linear_fill_overflow(struct call *c); void linear_fill_flush(struct call *c);
 /* clang-format on */
 
 extern const struct bad linear_bads[];

@@ -204,20 +204,24 @@ static int mixed_ew(const struct call *c, int64_t n, int64_t g)
     return (int) ((n * 29 + g * 13) % 32) - 16;
 }
 
-/* ---- LIN-5: the ends of what is judged; both shifts are 0, so these are the scales' exponents. -127 is byte 0 (FMT-3) ---- */
+/* ---- LIN-5: the ends of what is judged, and of the bytes of scales, 0 to 254, on either side; both shifts are 0, so these are the
+ * scales' exponents. A row of each has judged partners, whose exponents with its own sum to -100..100. A BF16 x has them itself,
+ * within its range; small ones are codes of 0 then (CAST-2) ---- */
 
 static int scales_ex(const struct call *c, int64_t row, int64_t g)
 {
-    static const int exps[] = { -60, -50, 50, 60, 0, -51, 51, -127 };
-    (void) c;
-    return exps[row % 8] + (g % 2 ? (int) (row % 2) : 0);
+    static const int exps[] = { -60, -50, 50, 60, 0, -51, 51, -127, 127, -126, 126, 90, -90, 62, -100, 100 };
+    const int e = exps[row % 16], step = g % 2 ? (int) (row % 2) : 0;
+    if (c->slot[LIN_X].fmt != LC_E4M3 && e > 120)
+        return 120; /* none is an Inf */
+    return row % 16 < 8 || e < 0 ? e + step : e - step;
 }
 
 static int scales_ew(const struct call *c, int64_t n, int64_t g)
 {
-    static const int exps[] = { -50, -40, 40, 50, 49, -49, -127 };
+    static const int exps[] = { -50, -40, 40, 50, 49, -49, -127, 127, -126, 126, 90, -90, 62, -100, 100 };
     (void) c, (void) g;
-    return exps[n % 7];
+    return exps[n % 15];
 }
 
 static double scales_acc(const struct call *c, int64_t row, int64_t n, int64_t i)
@@ -300,20 +304,62 @@ void linear_fill_specials(struct call *c)
     }
 }
 
-/* An Inf beside a product of 2^125 or of 2^128, which is an Inf of the other sign in f32: there the element is not judged. Every third
- * row: no Inf but that. */
+/* Beside a product of 2^125, or of 2^128, which is an Inf in f32: an Inf of the other sign, which makes a NaN of that; nothing; an
+ * Inf of its sign, which stays one. And two finite numbers of 2^126 and more, of two signs: their magnitudes sum to 2^127, but no
+ * partial sum comes there. */
 static double overflow_x(const struct call *c, int64_t row, int64_t k, int64_t i)
 {
+    const double side = row % 2 ? 1 : -1;
+    if (row % 6 == 5 && k < 2)
+        return ldexp(k == 0 ? 1.5 : -1.75, k == 0 ? 101 : 126);
     if (k == 0)
-        return row % 2 ? ldexp(1, 100) : -ldexp(1, 100);
+        return ldexp(side, 100);
     if (k == 1 && row % 3 < 2)
-        return row % 2 ? -INFINITY : INFINITY;
+        return row % 6 < 2 ? -side * INFINITY : side * INFINITY;
     return normal_x(c, row, k, i);
 }
 
 static double overflow_w(const struct call *c, int64_t n, int64_t k, int64_t i)
 {
     return k == 0 ? ldexp(1, n % 2 ? 28 : 25) : k == 1 ? 1 : linear_normal_w(c, n, k, i);
+}
+
+/* ---- FMT-5: BF16 subnormals, multiples of 2^-133, on either side of a product (on both: it is 0 in f32), of out_acc and of bias, and
+ * whole numbers. F32 has smaller ones. Codes: x is 0, so out_acc is what is left ---- */
+
+static double below(const struct call *c, int slot, int64_t i)
+{
+    const uint32_t bits = draw_bits(c, slot, i);
+    return ldexp(sign(bits) * (double) (1 + (bits >> 8) % 127), -133);
+}
+
+static bool x_is_below(int64_t row, int64_t k)
+{
+    return row % 3 == 0 || (row % 3 == 1 && k % 2);
+}
+
+static double flush_x(const struct call *c, int64_t row, int64_t k, int64_t i)
+{
+    if (args_of(c)->fp8)
+        return 0;
+    return x_is_below(row, k) ? below(c, LIN_X, i) : (double) (1 + draw_bits(c, LIN_X, i) % 7);
+}
+
+static double flush_w(const struct call *c, int64_t n, int64_t k, int64_t i)
+{
+    const bool is_below = n % 3 == 0 || (n % 3 == 1 && k % 2 == 0);
+    return is_below && !args_of(c)->fp8 ? below(c, LIN_WEIGHT, i) : (double) (1 + draw_bits(c, LIN_WEIGHT, i) % 4);
+}
+
+static double flush_acc(const struct call *c, int64_t row, int64_t n, int64_t i)
+{
+    (void) row;
+    return ldexp(below(c, LIN_OUT_ACC, i), n % 4 == 3 && c->slot[LIN_OUT_ACC].fmt == LC_F32 ? -16 : 0);
+}
+
+static double flush_bias(const struct call *c, int64_t n)
+{
+    return ldexp(below(c, LIN_BIAS, n), n % 4 == 3 && c->slot[LIN_BIAS].fmt == LC_F32 ? -16 : 0);
 }
 
 FILL(normal, normal_x, linear_normal_w, NULL, NULL, NULL, NULL, 6, 6)
@@ -325,6 +371,7 @@ FILL(tail, tail_x, tail_w, tail_e, tail_e, NULL, NULL, 0, 0)
 FILL(tiny, normal_x, linear_normal_w, tiny_ex, tiny_ew, tiny_acc, tiny_bias, 6, 6)
 FILL(huge, normal_x, linear_normal_w, huge_ex, huge_ew, huge_acc, NULL, 6, 6)
 FILL(overflow, overflow_x, overflow_w, NULL, NULL, NULL, NULL, 6, 6)
+FILL(flush, flush_x, flush_w, NULL, NULL, flush_acc, flush_bias, 0, 0)
 FILL(zero_rows, zero_rows_x, linear_normal_w, NULL, NULL, zero_rows_acc, NULL, 6, 6)
 FILL(mixed, normal_x, linear_normal_w, mixed_ex, mixed_ew, NULL, NULL, 6, 6)
 FILL(scales, normal_x, linear_normal_w, scales_ex, scales_ew, scales_acc, NULL, 0, 0)

@@ -24,7 +24,8 @@ struct plain_knobs {
     int order;            /* RMS-5: 0..PLAIN_ORDERS-1, which products are formed first. HAD-3: 0 stages from the lowest bit up,
                              1 down, 2 two at a time, 3 a tree for each element. QKV: % 3 the products of n, / 3 the
                              rotation: two products, or an FMA on either. LIN-1: 0 as k comes, 1 backwards, 2 pairs,
-                             3 tensor cores, 4 those of compute capability 8.x, 5 64 lanes */
+                             3 tensor cores, 4 those of compute capability 8.x, 5 64 lanes,
+                             6 FMA, backwards */
     int lanes;            /* RMS-3: a power of two; strided partial sums joined by a tree. 0: one lane */
     bool fma;             /* RMS-3: a square is added unrounded. QKV-2: likewise the last product of n to its bias */
     bool mean_times;      /* RMS-3: the mean as sum * fl(1/d) */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* LIN-1..11 in plain f32, an element at a time. */
-#include "plain.h"
+#include "plain_linear.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MOST_K = 1 << 14, GROUP = 32, NO_SCALE = 1 << 12, NO_POWER = -(1 << 12) };
+
+static float below_normal(float v) /* what flushes subnormals keeps of v */
+{
+    return fabsf(v) < plain_pow2(-126) ? 0 * v : v;
+}
 
 static float nan_of(void)
 {
@@ -72,6 +77,16 @@ static int scale_exp(const struct linear_args *a, const struct lc_tensor *sf, in
         return 0;
     if (byte == 255 && mut != MUT_lin_scale_nan_finite)
         return NO_SCALE;
+    if (mut == MUT_lin_scale_byte_200 && byte >= 200)
+        return NO_SCALE;
+    if (mut == MUT_lin_x_scale_above_61 && !of_weight && byte > 127 + 61)
+        return 61;
+    if (mut == MUT_lin_w_scale_above_61 && of_weight && byte > 127 + 61)
+        return 61;
+    if (mut == MUT_lin_x_scale_below_61 && !of_weight && byte > 0 && byte < 127 - 61)
+        return -61;
+    if (mut == MUT_lin_w_scale_below_61 && of_weight && byte > 0 && byte < 127 - 61)
+        return -61;
     if (mut == MUT_lin_scale_0_is_0 && byte == 0)
         return NO_POWER; /* its product underflows */
     if (mut == MUT_lin_scale_inverted)
@@ -137,11 +152,14 @@ static int64_t row_of(const struct lc_tensor *t, const struct linear_args *a, in
         return row * a->n;
     if (t == a->out && mut == MUT_lin_out_batch_flat)
         return t->rank > 1 ? row * t->stride[t->rank - 2] : 0;
-    return plain_row(t, m, row, mut);
+    const int64_t at = plain_row(t, m, row, mut);
+    return t == a->t[LIN_OUT_ACC] && mut == MUT_lin_acc_stride_i32 ? (int32_t) at : at;
 }
 
 static float x_row[MOST_K], term[MOST_K];
+static double whole[MOST_K]; /* products that f32 does not round */
 static int x_exp[MOST_K / GROUP];
+static struct plain_infs infs; /* of the element whose products term[] has */
 
 static void read_x(const struct linear_args *a, int64_t row, enum mutant mut)
 {
@@ -152,6 +170,8 @@ static void read_x(const struct linear_args *a, int64_t row, enum mutant mut)
         base.data = (void *) ((uintptr_t) x->data & ~(uintptr_t) 15);
     for (int64_t k = 0; k < a->k; k++) {
         x_row[k] = load(&base, from + k, mut);
+        if (mut == MUT_lin_x_subnormal)
+            x_row[k] = below_normal(x_row[k]);
         if (mut == MUT_lin_inf_clipped && isinf(x_row[k]))
             x_row[k] = copysignf(plain_float(0x7f7fffff), x_row[k]);
         if (mut == MUT_lin_nan_swallowed && x_row[k] != x_row[k])
@@ -182,16 +202,24 @@ static void multiply(const struct linear_args *a, int64_t n, enum mutant mut)
     if (mut == MUT_lin_w_dense)
         from = n * a->k;
     int eb = 0;
+    infs = (struct plain_infs) { false, false };
     for (int64_t k = 0; k < a->k; k++) {
         if (a->fp8 && k % GROUP == 0)
             eb = scale_exp(a, a->t[LIN_WEIGHT_SF], a->n, n, k / GROUP, mut);
-        term[k] = x_row[k] * load(w, from + k, mut);
+        const float v = load(w, from + k, mut);
+        term[k] = x_row[k] * (mut == MUT_lin_w_subnormal ? below_normal(v) : v);
+        infs.in_operands = infs.in_operands || isinf(x_row[k]) || isinf(v);
+        infs.in_products = infs.in_products || (isinf(term[k]) && isfinite(x_row[k]) && isfinite(v));
+        if (mut == MUT_lin_product_subnormal)
+            term[k] = below_normal(term[k]);
         if (mut == MUT_lin_skips_zeros && x_row[k] == 0)
             term[k] = 0;
         if (mut == MUT_lin_scale_nan_of_zeros && a->fp8 && term[k] == 0)
             continue;
         if (a->fp8)
-            term[k] *= both_scales(x_exp[k / GROUP], eb);
+            term[k] *= both_scales(mut == MUT_lin_cast_scale_61 && a->cast_x && x_exp[k / GROUP] > 61 ? 61 : x_exp[k / GROUP],
+                                   eb);
+        whole[k] = a->fp8 ? (double) term[k] : (double) x_row[k] * v;
         if (mut == MUT_lin_range_448 && fabsf((float) term[k]) > 448)
             term[k] = INFINITY;
         if (mut == MUT_lin_products_11_bits)
@@ -199,148 +227,13 @@ static void multiply(const struct linear_args *a, int64_t n, enum mutant mut)
     }
 }
 
-/* ---- the sum ---- */
-
-/* A step of a tensor core: the terms and what is there are cut at 2^-bits of the largest, summed, cut at 2^-23. */
-static float core_step(float acc, const float *t, int64_t n, int bits)
-{
-    double largest = fabs((double) acc), sum = 0;
-    for (int64_t i = 0; i < n; i++)
-        largest = fabs((double) t[i]) > largest || t[i] != t[i] ? fabs((double) t[i]) : largest;
-    if (!(largest > 0) || isinf(largest)) { /* zeros; or NaN and Inf, which f32 adds right */
-        for (int64_t i = 0; i < n; i++)
-            acc += t[i];
-        return acc;
-    }
-    const double quantum = ldexp(1, ilogb(largest) - bits < -149 ? -149 : ilogb(largest) - bits);
-    for (int64_t i = 0; i < n; i++)
-        sum += trunc(t[i] / quantum) * quantum;
-    sum += trunc(acc / quantum) * quantum;
-    if (sum == 0)
-        return 0;
-    const double last = ldexp(1, ilogb(sum) - 23);
-    return (float) (trunc(sum / last) * last);
-}
-
-static float core(const float *t, int64_t n, int64_t step, int bits, enum mutant mut)
-{
-    float acc = 0, all = 0;
-    for (int64_t i = 0; i < n; i += step) {
-        acc = core_step(acc, t + i, n - i < step ? n - i : step, bits);
-        if (mut == MUT_lin_acc_13_promoted) { /* into f32 each step */
-            all += acc;
-            acc = 0;
-        }
-    }
-    return all + acc;
-}
-
-static float pairwise(const float *t, int64_t n)
-{
-    if (n == 1)
-        return *t;
-    return pairwise(t, n / 2) + pairwise(t + n / 2, n - n / 2);
-}
-
-static float serial(const float *t, int64_t n, int64_t step, enum mutant mut)
+/* FMA from the last of K: an Inf stays one beside a product that would overflow (LIN-11). */
+static float fused_sum(int64_t n)
 {
     float sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        sum += t[i * step];
-        if (mut == MUT_lin_bf16_sums || (mut == MUT_lin_bf16_chunks && i % 128 == 127))
-            sum = plain_round(sum, 8);
-    }
+    for (int64_t i = n - 1; i >= 0; i--)
+        sum = (float) (sum + whole[i]);
     return sum;
-}
-
-/* Two parts of K, each a sum of its own. */
-static float split(const float *t, int64_t n, enum mutant mut)
-{
-    const int64_t half = (n + 1) / 2, tile = (half + 31) / 32 * 32;
-    int64_t first = half, second = half;
-    if (mut == MUT_lin_split_overlap && tile < n)
-        first = tile; /* whole tiles of 32 from a start that is none */
-    float a = serial(t, first, 1, mut), b = serial(t + second, n - second, 1, mut);
-    if (mut == MUT_lin_split_bf16) {
-        a = plain_round(a, 8);
-        b = plain_round(b, 8);
-    }
-    return a + b;
-}
-
-static float sum_of(const struct linear_args *a, const struct plain_knobs *k, int order, enum mutant mut)
-{
-    int64_t n = a->k;
-    if (mut == MUT_lin_drops_last)
-        n -= n > 0;
-    if (mut == MUT_lin_k_tail_8)
-        n -= n % 8;
-    if (mut == MUT_lin_k_tail_32)
-        n -= n % 32;
-    if (mut == MUT_lin_k_tail_128)
-        n -= n % 128;
-    if (n == 0)
-        return 0;
-    if (mut == MUT_lin_acc_13 || mut == MUT_lin_acc_13_promoted)
-        return core(term, n, 32, 13, mut);
-    if (mut == MUT_lin_acc_14)
-        return core(term, n, 32, 14, mut);
-    if (mut == MUT_lin_split_overlap || mut == MUT_lin_split_bf16)
-        return split(term, n, mut);
-    switch (order) {
-    case 1: { /* from the last to the first */
-        float sum = 0;
-        for (int64_t i = n - 1; i >= 0; i--)
-            sum += term[i];
-        return sum;
-    }
-    case 2:
-        return pairwise(term, n);
-    case 3:
-        return core(term, n, a->fp8 ? 32 : 16, 25, mut); /* LIN-1 */
-    case 4:
-        return core(term, n, 8, 24, mut); /* LIN-1, compute capability 8.x */
-    case 5: {
-        float lanes[64] = { 0 };
-        for (int64_t i = 0; i < n; i++)
-            lanes[i % 64] += term[i];
-        return pairwise(lanes, 64);
-    }
-    default:
-        (void) k;
-        return serial(term, n, 1, mut);
-    }
-}
-
-/* ---- the edge of LIN-1 ---- */
-
-/* The exact sum with out_acc, pushed aside by so many times what LIN-1 admits; false where nothing is free (LIN-8). */
-static bool at_the_edge(const struct linear_args *a, const struct plain_knobs *k, float c, float *acc)
-{
-    double sum = c, magnitude = fabs((double) c);
-    int lowest = 1000;
-    for (int64_t i = -1; i < a->k; i++) {
-        const float t = i < 0 ? c : term[i];
-        int exp;
-        double sig = frexp(t, &exp);
-        if (!isfinite(t))
-            return false;
-        if (i >= 0) {
-            sum += t;
-            magnitude += fabs((double) t);
-        }
-        for (; sig != floor(sig); sig *= 2)
-            exp--;
-        if (t != 0 && exp < lowest)
-            lowest = exp;
-    }
-    if (magnitude <= ldexp(1, 24 + lowest) || magnitude >= ldexp(1, 127))
-        return false;
-    const double edge = sum + k->edge * ldexp(((k->k8 ? 1.4 : 1) * (double) a->k + 32) * magnitude, -24);
-    *acc = (float) edge;
-    if (fabs(k->edge) <= 1 && fabs(*acc - sum) > fabs(edge - sum)) /* this rounding must not leave the hull */
-        *acc = nextafterf(*acc, (float) sum);
-    return true;
 }
 
 /* ---- one element ---- */
@@ -382,16 +275,21 @@ static float element(const struct linear_args *a, const struct plain_knobs *k, i
         c = load(acc, row_of(mut == MUT_lin_acc_strides_of_out ? a->out : acc, a, row, mut) + n, mut);
     if (bias && mut != MUT_lin_bias_ignored)
         b = load(bias, mut == MUT_lin_bias_by_row ? row % a->n : n, mut);
+    if (mut == MUT_lin_acc_subnormal)
+        c = below_normal(c);
+    if (mut == MUT_lin_bias_subnormal)
+        b = below_normal(b);
     if (mut == MUT_lin_bias_bf16)
         b = plain_round(b, 8);
     multiply(a, n, mut);
-    if (k->edge == 0 || !at_the_edge(a, k, add && !after ? c : 0, &v)) {
-        v = sum_of(a, k, order, mut);
+    if (k->edge == 0 || !plain_linear_edge(a, term, k, add && !after ? c : 0, &v)) {
+        v = order == PLAIN_LINEAR_FMA ? fused_sum(a->k) : plain_linear_sum(a, term, order, mut);
         if (add && !after)
             v = a->k == 0 && !fused && mut != MUT_lin_k0_plus ? c : v + c; /* LIN-2: a copy */
     }
     if (mut == MUT_lin_acc_twice)
         v += c;
+    v = plain_linear_gives_up(a, row, n, mut) ? 0 : plain_linear_large(a, term, c, infs, v, mut);
     if (mut == MUT_lin_adds_stale && !acc)
         v += load(a->out, row_of(a->out, a, row, mut) + n, mut);
     if (mut == MUT_lin_reads_out)
@@ -413,6 +311,8 @@ static float element(const struct linear_args *a, const struct plain_knobs *k, i
         v = rounded(a, v, mut) + c;
     if (bias && mut != MUT_lin_bias_ignored)
         v = (fused ? v : rounded(a, v, mut)) + b;
+    if (mut == MUT_lin_out_subnormal)
+        v = below_normal(v);
     if (k->nan == 1 && v != v)
         v = plain_float(0xffc00001); /* FMT-1 */
     return v;

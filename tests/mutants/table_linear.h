@@ -22,6 +22,28 @@ M(lin_k_tail_128, linear, "LIN-7", "G05", "linear(M=17,N=33,K=64,x=e4m3,w={e4m3,
 M(lin_split_overlap, linear, "LIN-1", "G04", "linear(M=17,N=33,K={100,129,384,1024},fill=ones)", "value:out",
   "split K: the first part ends on a tile, the second begins at the half")
 M(lin_split_bf16, linear, "LIN-8", "clause", "linear(M=17,N=33,K=128,fill=exact)", "value:out", "split K: partial sums in BF16")
+M(lin_k_tail_512, linear, "LIN-7", "G05", "linear(M=3,N=5,K={640,1000,1025},fill=exact)", "value:out",
+  "beyond 512: the last K % 512 lost")
+M(lin_ragged_last_word, linear, "LIN-7", "G05", "linear(M=3,N=5,K={192,224,544},x=e4m3,w={e4m3,e2m1},ragged=pack,fill=exact)",
+  "value:out", "a last scale word that is not full lost, behind one that is")
+M(lin_k_most, linear, "LIN-7", "clause", "linear(M=2,N=3,K={8320,12416},fill=exact)", "value:out", "nothing of K beyond 7168")
+M(lin_n_tail_256, linear, "LIN-1", "clause", "linear(M=3,N=300,fill=exact)", "value:out", "beyond 256: zeros in the last N % 256")
+M(lin_n_most, linear, "LIN-1", "clause", "linear(M=3,N={600,1030},fill=exact)", "value:out", "zeros in columns from 512 on")
+M(lin_m_most, linear, "LIN-1", "clause", "linear(M={300,600,1030},N=5,K=32,fill=exact)", "value:out", "zeros in rows from 257 on")
+
+/* ---- FMT-5, subnormals ---- */
+M(lin_x_subnormal, linear, "FMT-5", "clause", "linear(M=7,N=9,K={1,33,128},fill=flush)", "value:out",
+  "BF16 subnormals of x are zeros")
+M(lin_w_subnormal, linear, "FMT-5", "clause", "linear(M=7,N=9,K={1,33,128},fill=flush)", "value:out",
+  "BF16 subnormals of the weight are zeros")
+M(lin_acc_subnormal, linear, "FMT-5", "clause", "linear(M=7,N=9,K=1,acc=own,out={bf16,f32},fill=flush)", "value:out",
+  "subnormals of out_acc are zeros")
+M(lin_bias_subnormal, linear, "FMT-5", "clause", "linear(M=7,N=9,K=1,bias={bf16,f32},out=f32,fill=flush)", "value:out",
+  "subnormals of the bias are zeros")
+M(lin_product_subnormal, linear, "FMT-5", "clause", "linear(M=7,N=9,K={1,33},fill=flush)", "value:out",
+  "a product below 2^-126 is zero")
+M(lin_out_subnormal, linear, "FMT-5", "clause", "linear(M=7,N=9,K=1,out={bf16,f32},fill=flush)", "value:out",
+  "a result below 2^-126 is zero")
 
 /* ---- LIN-2, out_acc ---- */
 M(lin_acc_ignored, linear, "LIN-2", "clause", "linear(M=17,N=33,acc={own,inplace,same},fill=normal)", "value:out",
@@ -34,6 +56,7 @@ M(lin_acc_after_rounding, linear, "LIN-2", "clause", "linear(M=17,N=33,acc=own,f
   "added after the rounding: dialect reduce-add")
 M(lin_acc_strides_of_out, linear, "LIN-2", "R18", "linear(M=17,N=33,acc=own,as=3,fill=normal)", "value:out",
   "out_acc read with the strides of out")
+M(lin_acc_stride_i32, linear, "LIN-2", "R20", "linear(M=3,acc=own,as=134217728)", "crash", "out_acc's offset in 32 bits")
 M(lin_adds_stale, linear, "LIN-2", "G13", "linear(M=17,N=33,fill=normal)", "poison", "no out_acc: what out held is added")
 M(lin_reads_out, linear, "LIN-2", "T10", "linear(M=17,N=33,fill=normal)", "poison", "0 * out added: stale NaN stays")
 M(lin_k0_unwritten, linear, "LIN-2", "clause", "linear(M=17,N=33,K=0,fill=zero-rows)", "poison", "K = 0: nothing is done")
@@ -93,6 +116,18 @@ M(lin_scale_nan_of_zeros, linear, "LIN-11", "clause", "linear(M=17,N=33,x=e4m3,w
   "zero codes under scale byte 255 are 0, not NaN")
 M(lin_scale_0_is_0, linear, "FMT-3", "Q19", "linear(M=17,N=33,x=e4m3,w={e4m3,e2m1},fill=scales)", "value:out",
   "scale byte 0 is 0, not 2^-127")
+M(lin_scale_byte_200, linear, "FMT-3", "clause", "linear(M=17,N=33,K=256,x=e4m3,w={e4m3,e2m1},fill=scales)", "value:out",
+  "scale bytes from 200 on are NaN")
+M(lin_x_scale_above_61, linear, "LIN-5", "clause", "linear(M=17,N=33,K=256,x=e4m3,w={e4m3,e2m1},fill=scales)", "value:out",
+  "exponents of x's scales clamped at 61")
+M(lin_w_scale_above_61, linear, "LIN-5", "clause", "linear(M=17,N=33,K=256,x=e4m3,w={e4m3,e2m1},fill=scales)", "value:out",
+  "exponents of the weight's scales clamped at 61")
+M(lin_x_scale_below_61, linear, "LIN-5", "clause", "linear(M=17,N=33,K=256,x=e4m3,w={e4m3,e2m1},fill=scales)", "value:out",
+  "exponents of x's scales clamped at -61, byte 0 but for")
+M(lin_w_scale_below_61, linear, "LIN-5", "clause", "linear(M=17,N=33,K=256,x={bf16,e4m3},w={e4m3,e2m1},fill=scales)", "value:out",
+  "exponents of the weight's scales clamped at -61, byte 0 but for")
+M(lin_cast_scale_61, linear, "LIN-5", "clause", "linear(M=17,N=33,K=256,w={e4m3,e2m1},fill=scales)", "value:out",
+  "exponents of a cast x's scales clamped at 61 when they are applied")
 M(lin_reads_scale_pad, linear, "SF-3", "G07", "linear(M=17,N=33,x=e4m3,w=e4m3,fill=normal)", "poison",
   "scales loaded by four rows, those that are padding too")
 M(lin_nibbles_swapped, linear, "FMT-4", "clause", "linear(M=17,N=33,x=e4m3,w=e2m1,fill=normal)", "value:out",
@@ -130,6 +165,12 @@ M(lin_nan_swallowed, linear, "LIN-11", "Q23", "linear(M=17,N=33,fill=specials)",
 M(lin_inf_clipped, linear, "LIN-11", "clause", "linear(M=17,N=33,fill=specials)", "value:out",
   "an Inf of x counts as the largest f32")
 M(lin_nan_leaks, linear, "LIN-11", "R24", "linear(M=17,N=33,fill=specials)", "value:out", "a NaN reaches the next row")
+M(lin_inf_overflow_is_0, linear, "LIN-11", "clause", "linear(M=6,N=9,K={2,33},out={bf16,f32},fill=overflow)", "value:out",
+  "an Inf beside products that overflow to the other: 0, neither NaN nor Inf")
+M(lin_inf_overflow_is_nan, linear, "LIN-11", "clause", "linear(M=6,N=9,K={2,33},out={bf16,f32},fill=overflow)", "value:out",
+  "an Inf beside a product that overflows to the same is NaN")
+M(lin_large_is_0, linear, "LIN-11", "clause", "linear(M=6,N=9,K={2,33},out={bf16,f32},fill=overflow)", "value:out",
+  "0 where magnitudes sum to 2^127, though no partial sum comes there")
 
 /* ---- DET, writes and reads ---- */
 M(lin_n_tile, linear, "DET-3", "clause", "linear(M=17,N=33,fill=normal)", "poison", "the last N % 8 columns are not written")
@@ -197,3 +238,18 @@ RARE(lin_cast_exp_up)
 RARE(lin_cast_group_128)
 RARE(lin_e4m3_subnormal)
 RARE(lin_order_by_run)
+RARE(lin_x_subnormal)
+RARE(lin_w_subnormal)
+RARE(lin_acc_subnormal)
+RARE(lin_bias_subnormal)
+RARE(lin_product_subnormal)
+RARE(lin_out_subnormal)
+RARE(lin_scale_byte_200)
+RARE(lin_x_scale_above_61)
+RARE(lin_w_scale_above_61)
+RARE(lin_x_scale_below_61)
+RARE(lin_w_scale_below_61)
+RARE(lin_cast_scale_61)
+RARE(lin_inf_overflow_is_0)
+RARE(lin_inf_overflow_is_nan)
+RARE(lin_large_is_0)
