@@ -184,7 +184,7 @@ const struct op op_cast = {
         { "specials", "NaN, Inf, -0, subnormals", cast_fill_specials, MAY_BE_ZERO },
     },
     .bads = cast_bads,
-    .forms = (const struct form[]) {{ "f32", "x=f32" }, { "e2m1", "out=e2m1" }, { "rank-1", "rank=1" }, { "rank-3", "rank=3" }, { "row", "sf=row" }, { "colf", "sf=colf" }, { NULL, NULL } },
+    .forms = (const struct form[]) { { "f32", "x=f32" }, { "e2m1", "out=e2m1" }, { "rank-1", "rank=1" }, { "rank-3", "rank=3" }, { "row", "sf=row" }, { "colf", "sf=colf" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_cast_check,

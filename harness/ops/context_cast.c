@@ -238,7 +238,7 @@ const struct op op_context_cast = {
         { "faint", "cosines and sines below 2^-126, data around 2^100", rope_fill_faint, MAY_BE_ZERO },
     },
     .bads = context_cast_bads,
-    .forms = (const struct form[]) {{ "no-bf16", "bf16=0" }, { "no-extra", "utccp=0" }, { "row", "sf=row" }, { "colf", "sf=colf" }, { "interleaved", "inter=1" }, { "bf16", "table=bf16" }, { "i32", "ids=i32" }, { NULL, NULL } },
+    .forms = (const struct form[]) { { "no-bf16", "bf16=0" }, { "no-extra", "utccp=0" }, { "row", "sf=row" }, { "colf", "sf=colf" }, { "interleaved", "inter=1" }, { "bf16", "table=bf16" }, { "i32", "ids=i32" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_context_cast_check,

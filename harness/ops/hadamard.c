@@ -349,7 +349,7 @@ const struct op op_hadamard = {
         { "specials", "NaN, Inf, -0, subnormals in some rows", make_specials, 0 },
     },
     .bads = bads,
-    .forms = (const struct form[]) {{ "f32", "x=f32" }, { "in-place", "inplace=1" }, { "rank-1", "rank=1" }, { "rank-3", "rank=3" }, { NULL, NULL } },
+    .forms = (const struct form[]) { { "f32", "x=f32" }, { "in-place", "inplace=1" }, { "rank-1", "rank=1" }, { "rank-3", "rank=3" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_hadamard_check,

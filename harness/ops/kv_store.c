@@ -424,7 +424,7 @@ const struct op op_kv_store = {
         { "weights", "NaN, zeros and subnormals in the weight, one kind in a group", kv_fill_weights, MAY_BE_ZERO },
     },
     .bads = kv_bads,
-    .forms = (const struct form[]) {{ "no-norm", "norm=0" }, { "no-rope", "rope=-" }, { "interleaved", "rope=inter" }, { "no-hadamard", "had=0" }, { "codes", "out=codes" }, { "heads", "out=heads" }, { "bf16", "out=bf16" }, { "bf16-stages", "stage=bf16" }, { "planar", "layout=planar" }, { "i64", "pos=i64" }, { "i32", "slot=i32" }, { "no-heads", "heads=0" }, { NULL, NULL } },
+    .forms = (const struct form[]) { { "no-norm", "norm=0" }, { "no-rope", "rope=-" }, { "interleaved", "rope=inter" }, { "no-hadamard", "had=0" }, { "codes", "out=codes" }, { "heads", "out=heads" }, { "bf16", "out=bf16" }, { "bf16-stages", "stage=bf16" }, { "planar", "layout=planar" }, { "i64", "pos=i64" }, { "i32", "slot=i32" }, { "no-heads", "heads=0" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_kv_store_check,

@@ -319,7 +319,7 @@ const struct op op_linear = {
         { "flush", "BF16 subnormals in every operand, and usual numbers beside them", linear_fill_flush, MAY_BE_ZERO },
     },
     .bads = linear_bads,
-    .forms = (const struct form[]) {{ "rank-1", "rank=1" }, { "rank-2", "rank=2" }, { "f32", "out=f32" }, { "no-acc", "acc=none" }, { "in-place", "acc=inplace" }, { "same", "acc=same" }, { "no-bias", "bias=none" }, { "cast", "w=e4m3" }, { "e2m1", "w=e2m1" }, { NULL, NULL } },
+    .forms = (const struct form[]) { { "rank-1", "rank=1" }, { "rank-2", "rank=2" }, { "f32", "out=f32" }, { "no-acc", "acc=none" }, { "in-place", "acc=inplace" }, { "same", "acc=same" }, { "no-bias", "bias=none" }, { "cast", "w=e4m3" }, { "e2m1", "w=e2m1" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_linear_check,

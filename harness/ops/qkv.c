@@ -210,7 +210,7 @@ const struct op op_qkv = {
         { "table", "NaN and Inf in the table", qkv_fill_table, 0 },
     },
     .bads = qkv_bads,
-    .forms = (const struct form[]) {{ "no-bias", "bias=-" }, { "f32", "w=f32 bias=f32" }, { "i64", "pos=i64" }, { "partial", "rot=16" }, { "mqa", "Hkv=1" }, { NULL, NULL } },
+    .forms = (const struct form[]) { { "no-bias", "bias=-" }, { "f32", "w=f32 bias=f32" }, { "i64", "pos=i64" }, { "partial", "rot=16" }, { "mqa", "Hkv=1" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_qkv_check,

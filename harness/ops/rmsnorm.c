@@ -252,7 +252,7 @@ const struct op op_rmsnorm = {
     },
     .may_refuse_bases = 1,
     .bads = rmsnorm_bads,
-    .forms = (const struct form[]) {{ "no-residual", "res=0" }, { "bf16", "out=bf16" }, { "f32", "out=f32 w=f32" }, { "no-bf16", "bf16=0" }, { "row", "sf=row" }, { "rank-3", "rank=3" }, { NULL, NULL } },
+    .forms = (const struct form[]) { { "no-residual", "res=0" }, { "bf16", "out=bf16" }, { "f32", "out=f32 w=f32" }, { "no-bf16", "bf16=0" }, { "row", "sf=row" }, { "rank-3", "rank=3" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_rmsnorm_check,

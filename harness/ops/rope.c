@@ -267,7 +267,7 @@ const struct op op_rope = {
         { "faint", "cosines and sines below 2^-126, data around 2^100", rope_fill_faint, 0 },
     },
     .bads = rope_bads,
-    .forms = (const struct form[]) {{ "in-place", "to=place" }, { "view", "to=view" }, { "no-key", "kv=0" }, { "interleaved", "inter=1" }, { "bf16", "table=bf16" }, { "i32", "ids=i32" }, { "one-buffer", "buf=1" }, { NULL, NULL } },
+    .forms = (const struct form[]) { { "in-place", "to=place" }, { "view", "to=view" }, { "no-key", "kv=0" }, { "interleaved", "inter=1" }, { "bf16", "table=bf16" }, { "i32", "ids=i32" }, { "one-buffer", "buf=1" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_rope_check,

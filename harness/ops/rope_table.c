@@ -290,7 +290,7 @@ const struct op op_rope_table = {
     },
     .fills = { { "none", "the operator reads no tensor", NULL, 0 } },
     .bads = bads,
-    .forms = (const struct form[]) {{ "none", "scaling=none" }, { "ntk", "scaling=ntk" }, { "bf16", "table=bf16" }, { "no-inv", "inv=0" }, { NULL, NULL } },
+    .forms = (const struct form[]) { { "none", "scaling=none" }, { "ntk", "scaling=ntk" }, { "bf16", "table=bf16" }, { "no-inv", "inv=0" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_rope_table_check,

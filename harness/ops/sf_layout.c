@@ -247,7 +247,7 @@ const struct op op_sf_layout = {
         { "specials", "f32 to f32: any, NaN, Inf, -0, subnormals", make_specials, 0 },
     },
     .bads = sf_layout_bads,
-    .forms = (const struct form[]) {{ "from-colf", "from=colf" }, { "to-row", "from=col to=row" }, { "to-rowp", "to=rowp" }, { "to-utccp", "to=utccp" }, { "from-utccp", "from=utccp" }, { "weight", "from=weight" }, { "ragged", "ragged=pack" }, { "rank-3", "rank=3" }, { NULL, NULL } },
+    .forms = (const struct form[]) { { "from-colf", "from=colf" }, { "to-row", "from=col to=row" }, { "to-rowp", "to=rowp" }, { "to-utccp", "to=utccp" }, { "from-utccp", "from=utccp" }, { "weight", "from=weight" }, { "ragged", "ragged=pack" }, { "rank-3", "rank=3" }, { NULL, NULL } },
     .settle = settle,
     .build = build,
     .check = ref_sf_layout_check,
