@@ -142,8 +142,9 @@ static struct angles load_angles(const struct qkv_args *a, int64_t row, void *wo
     const int64_t pairs = a->rope_dim / 2, at = position(a->t[QKV_POSITIONS], row) * a->rope_dim; /* APPLY-4 */
     const struct angles to = { work, (double *) work + pairs };
     for (int64_t i = 0; i < pairs; i++) {
-        to.cos[i] = load(table, at + i);
-        to.sin[i] = load(table, at + pairs + i);
+        const double c = load(table, at + i), s = load(table, at + pairs + i);
+        to.cos[i] = c;
+        to.sin[i] = s;
     }
     return to;
 }
