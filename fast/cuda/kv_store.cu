@@ -172,30 +172,6 @@ template <int LANES, int V> static int fast_kv_launch(const struct lc_call *call
                        (p.rows + heads - 1) / heads, FAST_KV_THREADS, p);
 }
 
-static int fast_kv_start(const struct lc_call *call, void (*kernel)(struct fast_kv), int64_t grid, struct fast_kv p)
-{
-#if KV_EARLY
-    int major = 0;
-    if (cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, call->device) == cudaSuccess && major >= 9 &&
-        p.rows < INT32_MAX) {
-        cudaLaunchAttribute early = {};
-        early.id = cudaLaunchAttributeProgrammaticStreamSerialization;
-        early.val.programmaticStreamSerializationAllowed = 1;
-        cudaLaunchConfig_t config = {};
-        config.gridDim = dim3((unsigned) grid);
-        config.blockDim = dim3(FAST_KV_QUICK_THREADS);
-        config.stream = (cudaStream_t) call->stream;
-        config.attrs = &early;
-        config.numAttrs = 1;
-        void *args[] = { &p };
-        const cudaError_t e = cudaLaunchKernelExC(&config, (const void *) kernel, args), last = cudaGetLastError();
-        const cudaError_t bad = e != cudaSuccess ? e : last;
-        return bad == cudaSuccess ? LC_OK : fast_fail(call, LC_FAILED, "kv_store", cudaGetErrorString(bad));
-    }
-#endif
-    return fast_launch(call, "kv_store", kernel, grid, FAST_KV_QUICK_THREADS, p);
-}
-
 /* Several heads a lane where 2048 warps are left, which a device of 132 multiprocessors holds all at once, else fewer: few tokens
  * want to be done soon. */
 template <int LANES> static int fast_kv_launch_quick(const struct lc_call *call, int rope, const struct fast_kv &p)
@@ -214,7 +190,8 @@ template <int LANES> static int fast_kv_launch_quick(const struct lc_call *call,
     while (q.share > 1 && ((!tokens && p.heads.by % q.share != 0) || p.rows * LANES / q.share < 1 << 16))
         q.share /= 2;
     const int64_t heads = (int64_t) q.share * (FAST_KV_QUICK_THREADS / LANES); /* of a block */
-    return fast_kv_start(call, kernels[rope][tokens && q.share > 1], (p.rows + heads - 1) / heads, q);
+    return fast_launch(call, "kv_store", kernels[rope][tokens && q.share > 1], (p.rows + heads - 1) / heads,
+                       FAST_KV_QUICK_THREADS, q);
 }
 
 /* How pairs lie in fast_kv_quick, which cannot have FAST_KV_ANY. */

@@ -9,9 +9,6 @@
  * still there.
  *
  * One function, fast_lin_go, lays out the workspace and launches; for workspace() it does only the first. */
-#ifndef LIN_SMALL
-#define LIN_SMALL 1 /* few rows: 0 linear_mma.cuh, 1 linear_fold.cuh, 2 with larger tiles at 33..64 rows, 3 without F16 */
-#endif
 
 #include "linear_blas.cuh"
 #include "linear_finish.cuh"
@@ -236,7 +233,7 @@ static int fast_lin_go(const struct lc_call *call, struct fast_lin_room *room, c
     enum fast_lin_way way = FAST_LIN_MMA;
     if (a.fp8 && !fused && a.m > FAST_LIN_FEW)
         way = FAST_LIN_EXPAND;
-    else if (LIN_SMALL && a.fp8 && !fused && fast_lin_folds(call->device))
+    else if (a.fp8 && !fused && fast_lin_folds(call->device))
         way = FAST_LIN_FOLD;
     if (a.m == 0 || a.n == 0)
         return LC_OK; /* LIN-2: nothing to write */

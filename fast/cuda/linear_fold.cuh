@@ -178,8 +178,7 @@ static __global__ void __launch_bounds__(T::THREADS, T::BLOCKS)
     for (int u = (int) threadIdx.x; u < T::ROWS; u += T::THREADS)
         flags[u] = 0;
     float acc[2][T::NI][4] = {};
-    const bool narrow = FAST_LIN_F16 &&
-                        __syncthreads_and(fast_lin_fold_window<T>(p, tops, row0, col0, first, count, groups)) != 0;
+    const bool narrow = __syncthreads_and(fast_lin_fold_window<T>(p, tops, row0, col0, first, count, groups)) != 0;
     bool flagged = false;
     if (narrow)
         fast_lin_fold_slice<T, true>(p, from, x, fast_lin_shared, count, groups, n, m, acc);
@@ -268,13 +267,8 @@ template <bool E2M1> static int fast_lin_fold_run(const struct lc_call *call, co
         return fast_lin_fold_start<fast_lin_fold<16, 4, 2, E2M1 ? 8 : 6, 2, E2M1>>(call, p);
     if (p.rows <= 32)
         return fast_lin_fold_start<fast_lin_fold<32, 4, 2, E2M1 ? 8 : 5, 2, E2M1>>(call, p);
-#if LIN_SMALL == 2
-    if (p.rows <= 64)
-        return fast_lin_fold_start<fast_lin_fold<64, 8, 1, E2M1 ? 8 : 5, 1, E2M1>>(call, p);
-#else
     if (p.rows <= 64)
         return fast_lin_fold_start<fast_lin_fold<64, 4, 1, E2M1 ? 8 : 4, 2, E2M1>>(call, p);
-#endif
     return fast_lin_fold_start<fast_lin_fold<128, 4, 2, E2M1 ? 8 : 6, 1, E2M1>>(call, p);
 }
 

@@ -6,8 +6,6 @@
 
 #include "linear_mma.cuh"
 
-static constexpr bool FAST_LIN_F16 = LIN_SMALL != 3;
-
 /* BM rows of x, 32 WARPS_N of the weight; BLOCKS are to share a processor. */
 template <int BM_, int WARPS_N_, int WARPS_K_, int STAGES_, int BLOCKS_, bool E2M1_> struct fast_lin_fold {
     static constexpr int BM = BM_, WARPS_N = WARPS_N_, WARPS_K = WARPS_K_, STAGES = STAGES_, BLOCKS = BLOCKS_;
