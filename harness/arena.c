@@ -159,7 +159,7 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
     c->pristine.msg_size = sizeof c->msg;
     if (c->op->check(&c->pristine, &c->args) != LC_OK)
         return -1; /* c->msg says why: the descriptor built a call that the contract refuses */
-    if (windows_rows(c) || arena_show(c, c->image) || !(c->own = arena_new(c))) /* all KEEP */
+    if (windows_rows(c) || arena_show(c, c->image))
         return no_memory(c);
     for (int i = 0; given && i < MAX_TENSORS; i++) {
         const struct slot *const s = &c->slot[i];
@@ -173,6 +173,10 @@ int call_open(struct call *c, const struct kase *k, given_fn given, void *user)
         if (c->op->check_values && !c->op->lost && c->op->check_values(&c->pristine, &c->args) != LC_OK)
             return -1;
     }
+    if (call_is_sparse(c) && (windows_rows(c) || arena_show(c, c->image))) /* again: slots say where the rows of a pool are */
+        return no_memory(c);
+    if (!(c->own = arena_new(c))) /* all KEEP */
+        return no_memory(c);
     if (in_memory)
         bad->spoil(c);
     own(c); /* behind the inputs: slots say which bytes of a pool are whose (KV-2) */

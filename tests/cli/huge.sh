@@ -39,6 +39,9 @@ print(r["suite_cases"] if r["totals"].get("pass") == r["totals"]["cases"] else r
 done
 most 0 256 'conforming kernels' run --backend conforming --case 'rmsnorm(M=3,d=128,res=1,ros=2147483648)' \
     --case 'cast(M=3,d=128,xs=2147483648)' --case 'hadamard(M=3,n=128,inplace=1,xs=2147483649)'
+for slots in perm skip from1; do # the rows of a pool are where the slots say
+    most 0 256 "a pool past 2^32 bytes, slots=$slots" run --backend cpu --case "kv_store(M=5,page=128,pages=140000,slots=$slots,had=0)"
+done
 most 0 256 'under perturbations' determinism --backend cpu --case 'rmsnorm(M=3,d=128,res=1,os=2147483648)' \
     --case 'hadamard(rank=3,B=3,M=2,n=128,bs=2147483648)'
 most 0 256 'a baseline' baseline save --backend cpu --case 'cast(M=3,d=128,xs=2147483648)' -o base.json
