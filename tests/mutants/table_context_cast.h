@@ -42,8 +42,8 @@ M(ctx_pairs_64, context_cast, "APPLY-1", "clause", "context_cast(M=5,heads=2,d=2
   "pairs behind the 64th left alone")
 M(ctx_heads_64, context_cast, "KV-7", "clause", "context_cast(M=3,heads=128,d=128,rot=32)", "value:out",
   "heads behind the 64th are not rotated")
-M(ctx_sf4_third, context_cast, "SF-4", "clause", "context_cast(M={384,400},heads=2,d=64,utccp=384,fill=scales)",
-  "value:extra_sf", "rows from 256 of a block get the scales 128 rows before")
+M(ctx_sf4_third, context_cast, "SF-4", "clause", "context_cast(M={384,400},heads=2,d=64,utccp=384,fill=scales)", "value:extra_sf",
+  "rows from 256 of a block get the scales 128 rows before")
 M(ctx_past_low_half, context_cast, "ERR-2", "clause", "context_cast(M=17,d=128,past=5)", "crash",
   "int64 positions compared with the table by their low 32 bits")
 

@@ -54,8 +54,7 @@ M(qkv_weight_inf_0, qkv, "QKV-2", "clause", "qkv(M=17,D=64,rot=32,fill=limits)",
 M(qkv_weight_2_30, qkv, "QKV-2", "clause", "qkv(M=17,D=64,rot=32,fill=limits)", "value:q", "weights above 2^30 count as 0")
 M(qkv_bias_inf_0, qkv, "QKV-2", "clause", "qkv(M=17,D=64,rot=32,bias=bf16,fill=limits)", "value:q",
   "an infinite bias counts as 0")
-M(qkv_bias_2_60, qkv, "QKV-2", "clause", "qkv(M=17,D=64,rot=32,bias=bf16,fill=limits)", "value:q",
-  "biases above 2^60 count as 0")
+M(qkv_bias_2_60, qkv, "QKV-2", "clause", "qkv(M=17,D=64,rot=32,bias=bf16,fill=limits)", "value:q", "biases above 2^60 count as 0")
 M(qkv_heads_64, qkv, "QKV-1", "clause", "qkv(M=3,Hq=128,Hkv=16,D=16,fill=normal)", "poison",
   "heads of q behind the 64th are not written")
 M(qkv_key_heads_8, qkv, "QKV-1", "clause", "qkv(M=3,Hq=128,Hkv=16,D=16,fill=normal)", "poison",
@@ -67,8 +66,7 @@ M(qkv_position_u16, qkv, "APPLY-4", "clause", "qkv(M=17,D=16,rot=2,P=70000,pos={
 M(qkv_pairs_256, qkv, "QKV-3", "clause", "qkv(M=3,Hq=1,Hkv=1,D=576,fill=normal)", "value:q",
   "pairs behind the 256th are not rotated")
 M(qkv_table_nan_0, qkv, "APPLY-6", "clause", "qkv(M=17,fill=table)", "value:q", "a NaN of the table counts as 0")
-M(qkv_table_inf_max, qkv, "APPLY-6", "clause", "qkv(M=17,fill=table)", "value:q",
-  "an Inf of the table counts as the largest f32")
+M(qkv_table_inf_max, qkv, "APPLY-6", "clause", "qkv(M=17,fill=table)", "value:q", "an Inf of the table counts as the largest f32")
 M(qkv_table_leaks, qkv, "APPLY-6", "clause", "qkv(M=17,fill=table)", "value:q",
   "a NaN or an Inf of the table reaches all pairs of a head")
 M(qkv_table_ftz, qkv, "FMT-5", "clause", "qkv(M=17,D=128,rot=32,bias=bf16,fill=limits)", "value:q",
