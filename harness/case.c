@@ -410,8 +410,12 @@ int kase_parse(struct kase *k, const char *id, char *why, size_t size)
         return say(why, size, "'%s': too large%s", id, "");
     const struct kase as_written = *k;
     const char *const reason = kase_settle(k);
-    if (!kase_same(&as_written, k))
-        return say(why, size, "'%s': %s", id, reason ? reason : "an axis does not apply");
+    if (!kase_same(&as_written, k)) {
+        char legal[MAX_ID];
+        kase_print(k, legal, sizeof legal);
+        snprintf(why, size, "'%.400s': %s; legal is '%.400s'", id, reason ? reason : "an axis does not apply", legal);
+        return -1;
+    }
     if (!kase_is_sane(k))
         return say(why, size, "'%s': too large%s", id, ": its tensors would take more than 64 GiB");
     return 0;

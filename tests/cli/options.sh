@@ -55,6 +55,10 @@ refused '(RMS-9)' run --case 'rmsnorm(M=4,d=0)'
 refused '(RMS-12)' run --case 'rmsnorm(M=4,eps=0)'
 refused '(SF-4)' run --case 'cast(M=4,d=100,utccp=1)'
 refused 'alias needs res=1' run --case 'rmsnorm(M=4,d=128,alias=1)'
+refused "legal is 'rmsnorm(M=4,d=128)'" run --case 'rmsnorm(M=4,d=128,alias=1)'
+refused "legal is 'kv_store(M=5,norm=0,rot=64,given=1,bad=x-null/no-norm)'" run --case 'kv_store(bad=x-null/no-norm)'
+refused 'not refused for that reason' run --case 'linear(bad=weight-n/e2m1)'
+refused 'no such form of the call' list -k 'cast(bad=*/frob)'
 for bad in 0/2 3/2 1/0 1 a/b 1/2/3 1/2x -1/2 ''; do
     refused "--shard '$bad'" run --shard "$bad"
 done
