@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Refusals (ERR-1, ERR-2): a case whose axis `bad` names a row of the refusal table is one good call, spoiled. */
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "case.h"
+#include "cites.h"
 #include "verdict.h"
 
 bool bad_in_memory(const struct bad *bad)
@@ -81,6 +83,15 @@ bool bad_says_why(const char *msg, const struct bad *bad)
         if (says(msg, bad, nth))
             return true;
     return false;
+}
+
+bool bad_says_some(const char *msg)
+{
+    const size_t word = strcspn(msg, ": ");
+    bool some = false;
+    for (const char *p = msg; *p; p++)
+        some = some || (clause_family(p) && isdigit((unsigned char) p[clause_family(p) + 1]));
+    return word > 0 && msg[word] && some;
 }
 
 /* The call has the argument that is spoiled in memory. */

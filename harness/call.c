@@ -159,6 +159,15 @@ void put(struct call *c, int slot, int64_t row, int64_t col, double v)
     code_to(c->slot[slot].fmt, element(c, slot, row, col), col, fmt_code(c->slot[slot].fmt, v));
 }
 
+void put_int(struct call *c, int slot, int64_t row, int64_t col, int64_t v)
+{
+    const int32_t narrow = (int32_t) v;
+    if (c->slot[slot].fmt == LC_I64)
+        memcpy(element(c, slot, row, col), &v, sizeof v);
+    else
+        memcpy(element(c, slot, row, col), &narrow, sizeof narrow);
+}
+
 double get(const struct call *c, int slot, int64_t row, int64_t col)
 {
     return fmt_load(c->slot[slot].fmt, code_at(c->slot[slot].fmt, element(c, slot, row, col), col));

@@ -202,7 +202,9 @@ void call_rows(struct call *c, int slot, const char *name, enum lc_dtype dtype, 
 void call_scalar(struct call *c, const char *name, int64_t i, double f);
 void call_set_scalar(struct call *c, const char *name, int64_t i, double f); /* changes one; for bads */
 void put(struct call *c, int slot, int64_t row, int64_t col, double v);      /* RN(v) into the image */
-double get(const struct call *c, int slot, int64_t row, int64_t col);        /* from the image */
+void put_int(struct call *c, int slot, int64_t row, int64_t col,
+             int64_t v);                                              /* whole, where put() has 32 bits; int32 has the low ones */
+double get(const struct call *c, int slot, int64_t row, int64_t col); /* from the image */
 
 /* Random123's Philox4x32-10, keyed by (seed, tensor), counted by index: the same bits under any filter, order, host. */
 uint32_t draw_bits(const struct call *c, int slot, int64_t index);

@@ -201,6 +201,7 @@ static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c,
     static const uint8_t poisons[] = { POISON_A, POISON_B }; /* a write of 0xff shows under the other */
     const struct bad *const bad = &c->op->bads[c->bad];
     const bool in_memory = bad_in_memory(bad);
+    const bool in_another_form = !in_memory && bad_form(c->op, kase_int(&c->id, "bad")); /* it may break a second rule */
     for (int i = 0; i < 2; i++) {
         char msg[512] = "";
         call_poison(c, poisons[i]);
@@ -225,8 +226,7 @@ static void refuse(struct backend *b, const struct lc_kernel *k, struct call *c,
             struct finding *const f = note(r, CHECK_REFUSAL, -1);
             snprintf(f->words, sizeof f->words, "%s accepted: status %d, expected LC_BAD_ARG (%s)", bad->name, status,
                      bad->clause);
-        } else if (!bad_form(c->op, kase_int(&c->id, "bad")) &&
-                   !bad_says_why(msg, bad)) { /* another form may break a second rule */
+        } else if (in_another_form ? !bad_says_some(msg) : !bad_says_why(msg, bad)) {
             struct finding *const f = note(r, CHECK_REFUSAL, -1);
             snprintf(f->words, sizeof f->words, "message \"%.120s\" must begin with %s and name %s and %s (ERR-1)", msg,
                      bad->argument, bad->value, bad->clause);

@@ -27,6 +27,7 @@ void call_bind(const struct call *c, const void *base, struct lc_tensor *tensors
 /* ---- refusals (bad.c) ---- */
 bool bad_in_memory(const struct bad *bad);                 /* a value in memory: the call as such is legal (ERR-2) */
 bool bad_says_why(const char *msg, const struct bad *bad); /* "argument: ... value ... (CLAUSE)" (ERR-1) */
+bool bad_says_some(const char *msg);                       /* "WORD: ... (CLAUSE)", of any */
 
 /* ---- windows (window.c), for call_open: 0, or -1 ---- */
 enum { GUARD = 1024 };                           /* bytes before and behind each storage */

@@ -60,18 +60,9 @@ SET(sf_rank, CTX_SF, rank, 1) MISS(sf_null, CTX_SF, NULL_POINTER)
 SET(extra_dtype, CTX_EXTRA_SF, dtype, LC_F32) SET(extra_shape, CTX_EXTRA_SF, shape[1], 2) SET(extra_stride, CTX_EXTRA_SF, stride[0], 2)
 SET(table_last, CTX_TABLE, stride[1], 2)
 static void extra_is_sf(struct call *c) { c->slot[CTX_SF].same_as = CTX_EXTRA_SF; }
-static void put_position(struct call *c, int64_t token, int64_t v) /* int32 holds the low half */
-{
-    const int32_t narrow = (int32_t) v;
-    uint8_t *const at = c->image + c->slot[CTX_POSITIONS].offset + c->op->place(&c->args, CTX_POSITIONS, token, 0);
-    if (c->slot[CTX_POSITIONS].fmt == LC_I64)
-        memcpy(at, &v, sizeof v);
-    else
-        memcpy(at, &narrow, sizeof narrow);
-}
-static void position_below(struct call *c) { put_position(c, 0, -1); }
-static void position_rows(struct call *c) { put_position(c, 2, 64); }
-static void position_wide(struct call *c) { put_position(c, 1, (INT64_C(1) << 32) + 5); }
+static void position_below(struct call *c) { put_int(c, CTX_POSITIONS, 0, 0, -1); }
+static void position_rows(struct call *c) { put_int(c, CTX_POSITIONS, 2, 0, 64); }
+static void position_wide(struct call *c) { put_int(c, CTX_POSITIONS, 1, 0, (INT64_C(1) << 32) + 5); }
 /* clang-format on */
 
 const struct bad context_cast_bads[] = {

@@ -15,15 +15,10 @@ static const struct kv_store_args *of(const struct call *c)
 
 /* ---- what all fills share: where tokens stand, and where they go ---- */
 
-/* Element i of positions or slots: whole, where put() has 32 bits. */
+/* Element i of positions, which have a row each, or of slots, which are one. */
 static void put_index(struct call *c, int slot, int64_t i, int64_t v)
 {
-    const int32_t narrow = (int32_t) v;
-    uint8_t *const at = c->image + c->slot[slot].offset;
-    if (c->slot[slot].fmt == LC_I64)
-        memcpy(at + 8 * i, &v, sizeof v);
-    else
-        memcpy(at + 4 * i, &narrow, sizeof narrow);
+    put_int(c, slot, slot == KV_SLOTS ? 0 : i, slot == KV_SLOTS ? i : 0, v);
 }
 
 static int64_t index_of(const struct call *c, int slot, int64_t i)

@@ -48,11 +48,7 @@ static void positions_value(struct call *c) { put(c, QKV_POSITIONS, 0, 0, -1); }
 static void positions_rows(struct call *c) { put(c, QKV_POSITIONS, 2, 0, 64); }
 static void positions_wide(struct call *c) /* its low half is a row of the table; int32 has no such position */
 {
-    const int64_t v = (INT64_C(1) << 32) + 5;
-    if (c->slot[QKV_POSITIONS].fmt == LC_I64)
-        memcpy(c->image + c->slot[QKV_POSITIONS].offset + c->op->place(&c->args, QKV_POSITIONS, 1, 0), &v, sizeof v);
-    else
-        put(c, QKV_POSITIONS, 1, 0, INT32_MAX);
+    put_int(c, QKV_POSITIONS, 1, 0, c->slot[QKV_POSITIONS].fmt == LC_I64 ? (INT64_C(1) << 32) + 5 : INT32_MAX);
 }
 static void q_absent(struct call *c) { c->slot[QKV_Q].listed = 0; }
 static void q_shape(struct call *c) { t(c, QKV_Q)->shape[1] = 128; }

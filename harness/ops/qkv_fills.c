@@ -39,11 +39,7 @@ static void fill_positions(struct call *c)
     for (int64_t row = 0; row < c->args.qkv.tokens; row++) {
         const int64_t any = draw_bits(c, QKV_POSITIONS, row) % (uint32_t) rows, kind = kase_int(&c->id, "past");
         if (kind && row % 3 == (c->args.qkv.tokens > 1)) { /* ERR-2 */
-            const bool wide = c->slot[QKV_POSITIONS].fmt == LC_I64;
-            const int64_t v = rope_past(kind, row, rows, wide);
-            const int32_t narrow = (int32_t) v;
-            memcpy(c->image + c->slot[QKV_POSITIONS].offset + c->op->place(&c->args, QKV_POSITIONS, row, 0),
-                   wide ? (const void *) &v : (const void *) &narrow, wide ? sizeof v : sizeof narrow);
+            put_int(c, QKV_POSITIONS, row, 0, rope_past(kind, row, rows, c->slot[QKV_POSITIONS].fmt == LC_I64));
             continue;
         }
         put(c, QKV_POSITIONS, row, 0, (double) (row % 4 == 0 ? rows - 1 : row == 1 ? 0 : any));

@@ -86,18 +86,9 @@ static void key_query_tail(struct call *c) /* they share the last elements of a 
     t(c, ROPE_KEY)->shape[1] = t(c, ROPE_KEY_OUT)->shape[1] = 1;
     t(c, ROPE_QUERY)->stride[0] = t(c, ROPE_KEY)->stride[0] = 256;
 }
-static void put_position(struct call *c, int64_t token, int64_t v) /* int32 holds the low half */
-{
-    const int32_t narrow = (int32_t) v;
-    uint8_t *const at = c->image + c->slot[ROPE_POSITIONS].offset + c->op->place(&c->args, ROPE_POSITIONS, token, 0);
-    if (c->slot[ROPE_POSITIONS].fmt == LC_I64)
-        memcpy(at, &v, sizeof v);
-    else
-        memcpy(at, &narrow, sizeof narrow);
-}
-static void position_below(struct call *c) { put_position(c, 0, -1); }
-static void position_rows(struct call *c) { put_position(c, 2, 64); }
-static void position_wide(struct call *c) { put_position(c, 1, (INT64_C(1) << 32) + 5); }
+static void position_below(struct call *c) { put_int(c, ROPE_POSITIONS, 0, 0, -1); }
+static void position_rows(struct call *c) { put_int(c, ROPE_POSITIONS, 2, 0, 64); }
+static void position_wide(struct call *c) { put_int(c, ROPE_POSITIONS, 1, 0, (INT64_C(1) << 32) + 5); }
 /* clang-format on */
 
 const struct bad rope_bads[] = {

@@ -15,11 +15,6 @@ static const struct rope_args *args_of(const struct call *c)
 
 /* ---- positions ---- */
 
-static uint8_t *position_at(struct call *c, int64_t token)
-{
-    return c->image + c->slot[ROPE_POSITIONS].offset + c->op->place(&c->args, ROPE_POSITIONS, token, 0);
-}
-
 static int64_t position_of(const struct call *c, int64_t token)
 {
     const struct rope_args *const a = args_of(c);
@@ -59,22 +54,12 @@ int64_t rope_past(int64_t kind, int64_t token, int64_t rows, bool wide)
     }
 }
 
-static void put_past(struct call *c, int64_t token)
-{
-    const bool is_wide = c->slot[ROPE_POSITIONS].fmt == LC_I64;
-    const int64_t wide = rope_past(kase_int(&c->id, "past"), token, args_of(c)->rows, is_wide);
-    const int32_t narrow = (int32_t) wide;
-    if (is_wide)
-        memcpy(position_at(c, token), &wide, sizeof wide);
-    else
-        memcpy(position_at(c, token), &narrow, sizeof narrow);
-}
-
 static void fill_positions(struct call *c)
 {
     for (int64_t token = 0; token < args_of(c)->n; token++)
         if (is_past(c, token))
-            put_past(c, token);
+            put_int(c, ROPE_POSITIONS, token, 0,
+                    rope_past(kase_int(&c->id, "past"), token, args_of(c)->rows, c->slot[ROPE_POSITIONS].fmt == LC_I64));
         else
             put(c, ROPE_POSITIONS, token, 0, (double) position_of(c, token));
 }

@@ -45,4 +45,12 @@ r = [json.loads(line) for line in open("r.jsonl")]
 assert len(r) > 3 and all(x["outcome"] == "pass" and x["msg"].startswith("positions: positions[") and "ERR-2" in x["msg"] for x in r), r[:3]'
     done
 done
+# a kernel that claims LC_CHECKS_VALUES refuses them in any call
+for op in rope context_cast qkv kv_store; do
+    exits 1 "$op accepts_all: lost values" run $op --backend "plugin:$build/accepts_all.so" --suite ci -k past= -k lost=pos -k lost=slot -k lost=twice --report jsonl:r.jsonl
+    ok "$op accepts_all: lost values, failed by check refusal" python3 -c '
+import json
+r = [json.loads(line) for line in open("r.jsonl")]
+assert len(r) > 3 and all(any(f["check"] == "refusal" and "LC_CHECKS_VALUES" in f.get("words", "") for f in x["findings"]) for x in r), r[:3]'
+done
 finish

@@ -17,6 +17,10 @@ static const struct {
 
 int plain_form(const struct lc_call *call, enum mutant mut, int status)
 {
+    const struct lc_tensor *const x = arg_tensor(call, "x"), *const out = arg_tensor(call, "out");
+    if (mut == MUT_had_form_vague && status == LC_BAD_ARG && x && out && x->dtype == LC_F32 && out->dtype == LC_F32 &&
+        call->msg_size > 0)
+        call->msg[0] = 0;
     for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
         const struct lc_tensor *const there = forms[i].there ? arg_tensor(call, forms[i].there) : NULL;
         if (mut == forms[i].mut && status == LC_BAD_ARG && (!forms[i].there || there) &&

@@ -10,5 +10,6 @@ M(ctx_form_no_bf16, context_cast, "ERR-1", "clause", "context_cast(bad=*/no-bf16
 M(sfl_form_colf, sf_layout, "ERR-1", "clause", "sf_layout(bad=*/from-colf)", "refusal", SUCCESS "sf_in is col-major F32")
 M(qkv_form_no_bias, qkv, "ERR-1", "clause", "qkv(bad=*/no-bias)", "refusal", SUCCESS "there is no b_q")
 M(kv_form_no_norm, kv_store, "ERR-1", "clause", "kv_store(bad=*/no-norm)", "refusal", SUCCESS "there is no weight")
+M(had_form_vague, hadamard, "ERR-1", "clause", "hadamard(bad=*/f32)", "refusal", "refused without a word where x and out are F32")
 M(lin_form_cast, linear, "ERR-1", "clause", "linear(bad=*/cast)", "refusal", SUCCESS "x is cast first (LIN-5)")
 #undef SUCCESS
